@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# entitylock: see "make help".  As an external module: make -C KDIR M=$PWD.
+
+KERNEL ?= 6.1
+TIMEOUT ?= 600
+MINUTES ?= 10
+O := $(CURDIR)/build
+
+# Passed through to the kernel's build: warnings, sparse.
+module_args := $(foreach v,W C,$(if $($(v)),$(v)=$($(v))))
+
+# The command as it was given: make does not look into it.
+export VM_CMD := $(value CMD)
+export VM_APPEND := $(value APPEND)
+vm_run := scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
+
+.PHONY: all module userspace selftests setup kernel vm demo test test-debug check bench torture clean help
+
+all: module userspace
+
+setup:
+	@scripts/setup.sh base
+
+# The kernel to boot and to build for; a KDIR of one's own needs none.
+kernel: setup
+	@$(if $(KDIR),:,scripts/setup.sh kernel-$(KERNEL))
+
+module: kernel
+	@scripts/module.sh $(or $(KDIR),$(KERNEL)) $(module_args)
+
+userspace: setup
+	@mkdir -p $(O)
+	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C userspace O=$(O)
+
+selftests: userspace
+	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests O=$(O)
+
+vm: all
+	@$(vm_run) -- "$$VM_CMD"
+
+demo: all
+	@$(vm_run) -- scripts/demo.sh
+
+test: all selftests
+	@$(vm_run) --debug-opts -- selftests/run.sh
+
+test-debug: KERNEL := debug
+test-debug: TIMEOUT := 3600
+test-debug: test
+
+bench: all selftests
+	@$(vm_run) -- selftests/bench/run.sh
+
+torture: all selftests
+	@$(vm_run) --timeout $$(($(MINUTES) * 60 + 300)) -- selftests/torture.sh $(MINUTES)
+
+check: all selftests
+	@scripts/setup.sh check kernel-6.12 kernel-7.2
+	@scripts/check.sh
+
+clean:
+	rm -rf $(O)
+
+help:
+	@sed -n 's/^#? \?//p' Makefile
+
+#? make [KERNEL=6.1 | KDIR=/path]   the module, the library and the command, into build/
+#? make demo            real processes coordinating through the module, in a virtual machine
+#? make test            the self-tests, in a virtual machine
+#? make test-debug      the same on the sanitised kernel
+#? make vm CMD='...'    a shell command in a virtual machine, the module loaded
+#? make bench           what the calls cost
+#? make torture         random verbs from many processes (MINUTES=10)
+#? make check           style, static analysis, layouts, rules without a test
+#? make setup           install what all of it needs; done by the others as they need it
+#? make clean
+#?
+#? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2, debug
+#? TIMEOUT= seconds until a virtual machine is killed (600); APPEND= kernel arguments;
+#? MEM=, CPUS= its size (2G, 2); W=1 warnings and C=1 sparse in the module's build.

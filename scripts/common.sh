@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# Sourced by the other scripts: where things are, and how to enter the sid chroot.
+
+# shellcheck disable=SC2034  # for whoever sources this
+top=$(cd "$(dirname "$0")/.." && pwd)
+cache=${ENTITYLOCK_CACHE:-/var/cache/entitylock}
+
+say()
+{
+	echo "${0##*/}: $*" >&2
+}
+
+die()
+{
+	say "$*"
+	exit 125
+}
+
+# kernel_dir NAME: release, bzImage and build (the tree to build modules
+# against) of a kernel; of a packaged one also modules.
+kernel_dir()
+{
+	case $1 in
+	debug)	echo "$cache/debug" ;;
+	*)	echo "$cache/kernels/$1" ;;
+	esac
+}
+
+# in_sid COMMAND...: in the chroot, with /proc and this tree at its own path.
+# The mounts are in a namespace of their own, so nothing stays behind.
+in_sid()
+{
+	mkdir -p "$cache/sid$top"
+	# shellcheck disable=SC2016  # the inner shell expands them
+	unshare --mount sh -euc '
+		sid=$1 top=$2
+		shift 2
+		mount -t proc proc "$sid/proc"
+		mount --bind "$top" "$sid$top"
+		exec chroot "$sid" "$@"' sh "$cache/sid" "$top" "$@"
+}

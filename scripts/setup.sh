@@ -1,0 +1,261 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# setup.sh [PART ...]: install and fetch what is missing; default: base kernel-6.1
+#
+#   base          to build, and to boot a virtual machine
+#   kernel-NAME   a kernel to boot and its headers: 6.1 6.1-rt 6.12 6.12-rt 7.2
+#   source        the newest kernel source
+#   debug         the sanitised kernel
+#   check         what "make check" needs
+#   all           everything but the -rt kernels
+#
+# Kernels, sources and the sid chroot are kept in $ENTITYLOCK_CACHE
+# (/var/cache/entitylock).  A part that is there costs next to nothing.
+set -eu
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/common.sh"
+
+base_packages='
+	bc
+	busybox-static
+	g++
+	gcc
+	gcc-i686-linux-gnu
+	kmod
+	libc6-dev
+	libc6-dev-i386-cross
+	liburing-dev
+	make
+	pkg-config
+	procps
+	qemu-system-x86
+	xz-utils'
+check_packages='
+	coccinelle
+	perl
+	shellcheck
+	sparse
+	spin'
+
+export DEBIAN_FRONTEND=noninteractive
+
+# once FILE FUNCTION ARG...: run it if FILE is missing.  Two set-ups at a time
+# do not do the same thing twice, and wait for nothing else.
+once()
+{
+	[ ! -e "$1" ] || return 0
+	(
+		flock 9
+		[ -e "$1" ] || { shift && "$@"; }
+	) 9> "$cache/lock.$2"
+}
+
+# quietly COMMAND...: show its output only if it fails.
+quietly()
+{
+	if ! "$@" > "$tmp/log" 2>&1; then
+		cat "$tmp/log" >&2
+		die "failed: $*"
+	fi
+}
+
+apt()
+{
+	quietly flock "$cache/lock.apt" apt-get "$@"
+}
+
+update()
+{
+	[ ! -e "$tmp/updated" ] || return 0
+	[ "$(id -u)" = 0 ] || die "packages are missing: run as root"
+	say "reading the package lists"
+	apt update
+	: > "$tmp/updated"
+}
+
+# packages NAME...: install those that are missing
+packages()
+{
+	# shellcheck disable=SC2046  # one argument a package
+	set -- $(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+		awk -v want="$*" '
+			$1 == "installed" { have[$2] }
+			END {
+				n = split(want, name)
+				for (i = 1; i <= n; i++)
+					if (!(name[i] in have))
+						print name[i]
+			}')
+	[ $# -gt 0 ] || return 0
+	update
+	say "installing $*"
+	apt install -y --no-install-recommends "$@"
+}
+
+# unpack_source DEB: the source archive in a linux-source package
+unpack_source()
+{
+	dpkg-deb --fsys-tarfile "$1" | tar -x -C "$tmp" --wildcards --strip-components=3 \
+		'./usr/src/linux-source-*.tar.xz'
+	rm "$1"
+}
+
+# kselftest's harness is two headers of the kernel's source.
+kselftest()
+{
+	update
+	say "fetching kselftest's headers (linux-source, 1 minute)"
+	(cd "$tmp" && apt download linux-source-6.1)
+	unpack_source "$tmp"/linux-source-6.1_*.deb
+	mkdir "$tmp/kselftest"
+	tar -xJf "$tmp/linux-source-6.1.tar.xz" -C "$tmp/kselftest" --strip-components=4 \
+		linux-source-6.1/tools/testing/selftests/kselftest.h \
+		linux-source-6.1/tools/testing/selftests/kselftest_harness.h
+	rm -rf "$cache/kselftest" "$tmp/linux-source-6.1.tar.xz"
+	mv "$tmp/kselftest" "$cache/"
+}
+
+# keep_kernel RELEASE BUILD: unpack the packages in $tmp/debs, take $name into the cache
+keep_kernel()
+{
+	dir=$(kernel_dir "$name")
+	root=$tmp/kernel/root
+	mkdir -p "$root"
+	for deb in "$tmp"/debs/*.deb; do
+		dpkg-deb -x "$deb" "$root"
+	done
+	rm -r "$tmp/debs" "${root:?}/usr/share"
+	[ -e "$root/lib" ] || ln -s usr/lib "$root/lib"
+	depmod -b "$root" "$1"
+	ln -s "root/lib/modules/$1" "$tmp/kernel/modules"
+	ln -s "$2" "$tmp/kernel/build"
+	ln -s "root/boot/vmlinuz-$1" "$tmp/kernel/bzImage"
+	echo "$1" > "$tmp/kernel/release"
+	rm -rf "$dir"
+	mkdir -p "${dir%/*}"
+	mv "$tmp/kernel" "$dir"
+	say "kernel $name is $1"
+}
+
+# a_kernel NAME FUNCTION ARG...: its headers may be the machine's, and gone with it
+a_kernel()
+{
+	name=$1
+	shift
+	once "$(kernel_dir "$name")/build/Makefile" "$@"
+}
+
+# kernel FLAVOUR: the kernel $name of this Debian release
+kernel()
+{
+	update
+	release=$(apt-cache depends "linux-image-$1" | sed -n 's/.*Depends: linux-image-//p')
+	say "fetching kernel $name ($release)"
+	packages "linux-headers-$release"
+	mkdir "$tmp/debs"
+	(cd "$tmp/debs" && apt download "linux-image-$release")
+	keep_kernel "$release" "/usr/src/linux-headers-$release"
+}
+
+# The programs in newer headers need a newer libc: they run in a chroot.
+sid()
+{
+	packages mmdebstrap
+	say "making a chroot of Debian sid (1 to 2 minutes)"
+	# shellcheck disable=SC2016  # apt expands them
+	mirror=$(. /etc/os-release && apt-get indextargets \
+		--format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' |
+		sed -n "s/^$VERSION_CODENAME //p" | head -n 1)
+	quietly mmdebstrap --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
+		--skip=cleanup/apt/lists --include=gcc,make,libc6-dev,linux-headers-amd64 \
+		sid "$tmp/sid" "$mirror"
+	rm -rf "$cache/sid"
+	mv "$tmp/sid" "$cache/sid"
+}
+
+# sid_download PACKAGE...: into $tmp/debs
+sid_download()
+{
+	rm -rf "$cache/sid/tmp/debs"
+	mkdir "$cache/sid/tmp/debs"
+	# shellcheck disable=SC2016
+	quietly in_sid sh -c 'cd /tmp/debs && apt-get -o APT::Sandbox::User=root download "$@"' sh "$@"
+	mv "$cache/sid/tmp/debs" "$tmp/"
+}
+
+# sid moves: take what it has on the day, and keep it.
+kernel_sid()
+{
+	once "$cache/sid/etc/debian_version" sid
+	release=$(cd "$cache/sid/lib/modules" && echo *)
+	say "fetching kernel $name ($release)"
+	# shellcheck disable=SC2046  # one argument a package
+	sid_download $(in_sid apt-cache depends --important --recurse "linux-image-$release" |
+		grep -E '^linux-(image|binary|modules)-')
+	keep_kernel "$release" "$cache/sid/usr/src/linux-headers-$release"
+}
+
+source_newest()
+{
+	once "$cache/sid/etc/debian_version" sid
+	package=$(in_sid apt-cache depends linux-source | sed -n 's/.*Depends: //p')
+	say "fetching $package"
+	sid_download "$package"
+	unpack_source "$tmp/debs/$package"_*.deb
+	mkdir -p "$cache/source"
+	mv "$tmp/$package.tar.xz" "$cache/source/"
+	ln -sf "$package.tar.xz" "$cache/source/linux-source.tar.xz"
+}
+
+checkers()
+{
+	once "$cache/source/linux-source.tar.xz" source_newest
+	say "unpacking the kernel's own checkers"
+	mkdir "$tmp/kernel-scripts"
+	tar -xJf "$cache/source/linux-source.tar.xz" -C "$tmp/kernel-scripts" --strip-components=2 \
+		--wildcards '*/scripts/checkpatch.pl' '*/scripts/spelling.txt' \
+		'*/scripts/const_structs.checkpatch' '*/scripts/coccinelle'
+	rm -rf "$cache/kernel-scripts"
+	mv "$tmp/kernel-scripts" "$cache/"
+}
+
+part()
+{
+	case $1 in
+	base)
+		# shellcheck disable=SC2086
+		packages $base_packages
+		once "$cache/kselftest/kselftest_harness.h" kselftest ;;
+	kernel-6.1)	a_kernel 6.1 kernel amd64 ;;
+	kernel-6.1-rt)	a_kernel 6.1-rt kernel rt-amd64 ;;
+	kernel-6.12)	a_kernel 6.12 kernel 6.12-amd64 ;;
+	kernel-6.12-rt)	a_kernel 6.12-rt kernel 6.12-rt-amd64 ;;
+	kernel-7.2)	a_kernel 7.2 kernel_sid ;;
+	source)		once "$cache/source/linux-source.tar.xz" source_newest ;;
+	debug | kernel-debug)
+		"$top/scripts/debug-kernel.sh" ;;
+	check)
+		# shellcheck disable=SC2086
+		packages $check_packages
+		once "$cache/kernel-scripts/checkpatch.pl" checkers ;;
+	all)
+		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check; do
+			part "$each"
+		done ;;
+	*)		die "no such part: $1 (see the top of $0)" ;;
+	esac
+}
+
+if ! mkdir -p "$cache" || [ ! -w "$cache" ]; then
+	die "$cache cannot be written: run as root"
+fi
+# Beside the cache, so that what is ready is moved in by a rename.
+tmp=$(mktemp -d "$cache/tmp.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM HUP
+
+[ $# -gt 0 ] || set -- base kernel-6.1
+for each; do
+	part "$each"
+done

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The virtual machine's init, on the host's root: mounts, the module, the
+# command, and an orderly end.  /run/vm is the folder that vm.sh made for the
+# run: env and cmd in it are from there, out, err and status are for it.
+#
+# shellcheck disable=SC1091,SC2154  # made by vm.sh: top, cache, module, modules
+set -u
+. /run/vm/env
+
+# /tmp and /run begin empty, but for this tree and the cache if they are there.
+mkdir /run/root
+mount --bind / /run/root
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts -o mode=620,ptmxmode=666 devpts /dev/pts
+mount -t tmpfs -o mode=1777 shm /dev/shm
+mount -t tmpfs -o mode=1777 tmp /tmp
+mount -t debugfs debug /sys/kernel/debug
+mount -t tracefs trace /sys/kernel/tracing
+mount -t cgroup2 cgroup /sys/fs/cgroup
+for dir in "$top" "$cache"; do
+	case $dir in
+	/tmp/* | /run/*)
+		mkdir -p "$dir"
+		mount --bind "/run/root$dir" "$dir" ;;
+	esac
+done
+if [ -n "$modules" ]; then
+	mkdir -p "/lib/modules/$(uname -r)"
+	mount --bind "$modules" "/lib/modules/$(uname -r)"
+fi
+busybox ip link set lo up
+hostname entitylock
+
+export HOME=/root TERM=dumb LANG=C.UTF-8
+export PATH="$top/build/userspace:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+export LD_LIBRARY_PATH="$top/build/userspace"
+cd "$top" || exit
+
+# Through pipes: a program may open /dev/stdout again, which for a file would
+# truncate it.
+mkfifo /run/out /run/err
+cat < /run/out >> /run/vm/out &
+cat_out=$!
+cat < /run/err >> /run/vm/err &
+cat_err=$!
+
+status=125
+if [ -z "$module" ] || insmod "$module" 2> /run/err; then
+	setsid --wait sh /run/vm/cmd < /dev/null > /run/out 2> /run/err
+	status=$?
+fi
+
+# What still runs would keep the module in use, and its output open.
+for pid in /proc/[0-9]*; do
+	pid=${pid#/proc/}
+	case $pid in
+	1 | "$cat_out" | "$cat_err") ;;
+	*)	kill -KILL "$pid" ;;
+	esac
+done 2> /dev/null
+wait "$cat_out" "$cat_err"
+
+tries=0
+while [ -e /sys/module/entitylock ] && ! rmmod entitylock 2>> /run/vm/err; do
+	tries=$((tries + 1))
+	if [ $tries = 20 ]; then
+		echo "vm: the module cannot be unloaded" >> /run/vm/err
+		[ $status != 0 ] || status=125
+		break
+	fi
+	sleep 0.5
+done
+
+echo $status > /run/vm/status
+busybox reboot -f

@@ -1,0 +1,178 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# vm.sh [OPTION ...] -- COMMAND: run a shell command as root in a virtual machine
+#
+#   --kernel NAME    6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2 or debug
+#   --timeout N      seconds until the machine is killed (600)
+#   --append ARGS    more kernel arguments
+#   --debug-opts     what a stock kernel has to find memory faults, switched on
+#   --no-module      do not load the module
+#   --accel NAME     tcg or kvm, instead of finding out
+#
+# The machine has this host's root, read-only under an overlay in memory: what
+# the command writes is gone afterwards.  The module is loaded, library and
+# command are on the path, the directory is this tree.  MEM=2G, CPUS=2 and
+# every ENTITYLOCK_* variable are passed on.
+#
+# The exit status is the command's; 124: the time was up; 125: the machine
+# failed, or the command succeeded but the kernel log, kept in
+# build/vm/<kernel>.log, has a complaint.
+set -eu
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/common.sh"
+
+kernel=6.1 seconds=600 append='' debug_opts='' load=1 accel=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--kernel)	kernel=$2; shift ;;
+	--timeout)	seconds=$2; shift ;;
+	--append)	append=$2; shift ;;
+	--debug-opts)	debug_opts=1 ;;
+	--no-module)	load= ;;
+	--accel)	accel=$2; shift ;;
+	--)		shift; break ;;
+	*)		die "unknown option $1 (see the top of $0)" ;;
+	esac
+	shift
+done
+[ -n "$*" ] || die "no command to run (make vm CMD='...')"
+case $seconds in
+*[!0-9]* | '' | 0)	die "--timeout $seconds: not a number of seconds" ;;
+esac
+
+dir=$(kernel_dir "$kernel")
+[ -e "$dir/release" ] || die "no kernel $kernel: run scripts/setup.sh kernel-$kernel"
+release=$(cat "$dir/release")
+module=
+if [ -n "$load" ]; then
+	module=$top/build/modules/$release/entitylock.ko
+	[ -e "$module" ] || die "no module for $kernel: run make module KERNEL=$kernel"
+fi
+
+run=$(mktemp -d "${TMPDIR:-/tmp}/entitylock-vm.XXXXXX")
+pids=
+# shellcheck disable=SC2317  # called by trap
+cleanup()
+{
+	# shellcheck disable=SC2086  # several
+	[ -z "$pids" ] || kill $pids 2> /dev/null || :
+	wait
+	rm -rf "$run"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# /dev/kvm may be there and not work, or hang: believe a machine that booted.
+find_accel()
+{
+	[ -w /dev/kvm ] || { echo tcg; return; }
+	verdict=$cache/accel-$(uname -r)
+	if [ ! -e "$verdict" ]; then
+		if "$0" --kernel "$kernel" --accel kvm --timeout 15 --no-module -- true > /dev/null 2>&1; then
+			echo kvm > "$verdict"
+		else
+			echo tcg > "$verdict"
+		fi
+	fi
+	cat "$verdict"
+}
+accel=${accel:-$(find_accel)}
+
+# What the kernel starts with: busybox, and the modules that its root needs.
+initramfs()
+{
+	mkdir -p "$run/cpio/bin"
+	cp /bin/busybox "$run/cpio/bin/"
+	cp "$top/scripts/vm-initramfs.sh" "$run/cpio/init"
+	: > "$run/cpio/modules"
+	if [ -e "$dir/modules" ]; then
+		for name in virtio_pci 9pnet_virtio 9p overlay; do
+			modprobe -d "$dir/root" -S "$release" --show-depends "$name"
+		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' |
+		while read -r file; do
+			name=${file##*/}
+			case $name in
+			*.xz)	name=${name%.xz}; xz -dc "$file" > "$run/cpio/$name" ;;
+			*)	cp "$file" "$run/cpio/" ;;
+			esac
+			echo "/$name" >> "$run/cpio/modules"
+		done
+	fi
+	(cd "$run/cpio" && find . | busybox cpio --quiet -o -H newc) > "$run/initramfs"
+}
+initramfs
+
+{
+	export -p | grep '^export ENTITYLOCK_' || :
+	echo "top='$top' cache='$cache' module='$module'"
+	echo "modules='$([ ! -e "$dir/modules" ] || readlink -f "$dir/modules")'"
+	echo "export ENTITYLOCK_KERNEL=$kernel"
+} > "$run/env"
+echo "$*" > "$run/cmd"
+cp "$top/scripts/vm-guest.sh" "$run/guest"
+: > "$run/out"
+: > "$run/err"
+
+case $kernel in
+debug*)	machine=microvm,acpi=off bus=device append="panic_on_warn=1 $append" ;;
+*)	machine=pc bus=pci ;;
+esac
+if [ -n "$debug_opts" ]; then
+	case $kernel in
+	6.1*)	append="slub_debug=FZPU $append" ;;
+	*)	append="kfence.sample_interval=1 $append" ;;
+	esac
+fi
+
+# Its own death signal: also if this script is killed, nothing is left running.
+setpriv --pdeathsig TERM timeout -k 5 "$seconds" qemu-system-x86_64 \
+	-M "$machine" -accel "$([ "$accel" = tcg ] && echo tcg,thread=multi || echo "$accel")" \
+	-cpu max -smp "${CPUS:-2}" -m "${MEM:-2G}" \
+	-nodefaults -no-user-config -no-reboot -display none -serial "file:$run/log" \
+	-kernel "$dir/bzImage" -initrd "$run/initramfs" \
+	-append "console=ttyS0 ignore_loglevel mitigations=off panic=-1 reboot=t $append" \
+	-fsdev local,id=host,path=/,readonly=on,multidevs=remap,security_model=none \
+	-device "virtio-9p-$bus,fsdev=host,mount_tag=host" \
+	-fsdev "local,id=run,path=$run,security_model=none" \
+	-device "virtio-9p-$bus,fsdev=run,mount_tag=run" \
+	< /dev/null > "$run/qemu" 2>&1 &
+qemu=$!
+tail -s 0.1 --pid=$qemu -n +1 -f "$run/out" &
+tail_out=$!
+tail -s 0.1 --pid=$qemu -n +1 -f "$run/err" >&2 &
+pids="$qemu $tail_out $!"
+
+status=0
+wait $qemu || status=$?
+wait
+pids=
+
+log=$top/build/vm/$kernel.log
+mkdir -p "${log%/*}"
+mv "$run/log" "$log"
+
+bad='\<BUG\>|WARNING:|\<Oops\>|[Kk]ernel panic|general protection fault|UBSAN:|KFENCE:|KCSAN:'
+bad="$bad"'|INFO: |DEBUG_LOCKS_WARN|suspicious RCU|inconsistent lock state|refcount_t:'
+bad="$bad"'|kmemleak: [0-9]+ new|(list_add|list_del) corruption|Call Trace:'
+complaint=$(grep -nE -m 1 -B 3 -A 40 "$bad" "$log") || :
+
+if [ -e "$run/status" ]; then
+	status=$(cat "$run/status")
+elif [ $status = 124 ]; then
+	tail -n 5 "$log" >&2
+	say "killed after $seconds s"
+else
+	cat "$run/qemu" >&2
+	[ -n "$complaint" ] || tail -n 20 "$log" >&2
+	say "the machine died"
+	status=125
+fi
+if [ -n "$complaint" ]; then
+	echo "$complaint" >&2
+	say "the kernel complained"
+	[ "$status" != 0 ] || status=125
+fi
+[ "$status" = 0 ] || say "the kernel log is ${log#"$top/"}"
+exit "$status"
