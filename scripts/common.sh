@@ -18,8 +18,8 @@ die()
 	exit 125
 }
 
-# kernel_dir NAME: release, bzImage and build (the tree to build modules
-# against) of a kernel; of a packaged one also modules.
+# kernel_dir NAME: where a kernel's release, image (vmlinux or bzImage) and build
+# (the tree to build modules against) are; of a packaged one also its modules.
 kernel_dir()
 {
 	case $1 in

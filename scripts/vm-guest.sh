@@ -1,4 +1,5 @@
-#!/bin/sh
+#!/bin/busybox sh
+# shellcheck shell=dash
 # SPDX-License-Identifier: GPL-2.0
 #
 # The virtual machine's init, on the host's root: mounts, the module, the
@@ -12,7 +13,6 @@ set -u
 # /tmp and /run begin empty, but for this tree and the cache if they are there.
 mkdir /run/root
 mount --bind / /run/root
-mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm
@@ -33,7 +33,7 @@ if [ -n "$modules" ]; then
 	mkdir -p "/lib/modules/$(uname -r)"
 	mount --bind "$modules" "/lib/modules/$(uname -r)"
 fi
-busybox ip link set lo up
+ip link set lo up
 hostname entitylock
 
 export HOME=/root TERM=dumb LANG=C.UTF-8
@@ -51,7 +51,7 @@ cat_err=$!
 
 status=125
 if [ -z "$module" ] || insmod "$module" 2> /run/err; then
-	setsid --wait sh /run/vm/cmd < /dev/null > /run/out 2> /run/err
+	setsid /bin/sh /run/vm/cmd < /dev/null > /run/out 2> /run/err
 	status=$?
 fi
 
@@ -77,4 +77,4 @@ while [ -e /sys/module/entitylock ] && ! rmmod entitylock 2>> /run/vm/err; do
 done
 
 echo $status > /run/vm/status
-busybox reboot -f
+reboot -f

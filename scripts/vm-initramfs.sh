@@ -20,5 +20,8 @@ mount -t overlay -o lowerdir=/host,upperdir=/rw/upper,workdir=/rw/work root /roo
 mount -t tmpfs run /root/run
 mkdir /root/run/vm
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 run /root/run/vm || exit
-umount /proc
-exec switch_root /root /bin/sh /run/vm/guest
+# What is on /proc so far is the host's: "self" there is QEMU.
+mount -t proc proc /root/proc
+# Tools in one file in memory: quicker than the host's, through 9p.
+cp /bin/busybox /root/run/
+exec switch_root /root /run/busybox sh /run/vm/guest

@@ -116,8 +116,8 @@ cp "$top/scripts/vm-guest.sh" "$run/guest"
 : > "$run/err"
 
 case $kernel in
-debug*)	machine=microvm,acpi=off bus=device append="panic_on_warn=1 $append" ;;
-*)	machine=pc bus=pci ;;
+debug*)	machine=microvm,acpi=off bus=device image=bzImage append="panic_on_warn=1 $append" ;;
+*)	machine=pc bus=pci image=vmlinux ;;
 esac
 if [ -n "$debug_opts" ]; then
 	case $kernel in
@@ -131,7 +131,7 @@ setpriv --pdeathsig TERM timeout -k 5 "$seconds" qemu-system-x86_64 \
 	-M "$machine" -accel "$([ "$accel" = tcg ] && echo tcg,thread=multi || echo "$accel")" \
 	-cpu max -smp "${CPUS:-2}" -m "${MEM:-2G}" \
 	-nodefaults -no-user-config -no-reboot -display none -serial "file:$run/log" \
-	-kernel "$dir/bzImage" -initrd "$run/initramfs" \
+	-kernel "$dir/$image" -initrd "$run/initramfs" \
 	-append "console=ttyS0 ignore_loglevel mitigations=off panic=-1 reboot=t $append" \
 	-fsdev local,id=host,path=/,readonly=on,multidevs=remap,security_model=none \
 	-device "virtio-9p-$bus,fsdev=host,mount_tag=host" \
