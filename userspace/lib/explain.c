@@ -21,7 +21,7 @@ static const struct {
 	{ ENTITYLOCK_VERB_OPEN, ENODEV,
 	  "the module is not loaded; load it: modprobe entitylock" },
 	{ ENTITYLOCK_VERB_OPEN, EACCES,
-	  "permission denied; join the group that the device belongs to, see ls -l " ENTITYLOCK_DEVICE },
+	  "permission denied; join the device's group, see ls -l " ENTITYLOCK_DEVICE },
 	{ ENTITYLOCK_VERB_OPEN, EPERM,
 	  "permission denied; let this container, or service, use the device" },
 
@@ -53,18 +53,18 @@ static const struct {
 	{ ENTITYLOCK_VERB_LIST, EACCES,
 	  "the domain does not let you list; ask its owner" },
 	{ ENTITYLOCK_VERB_LIST, EPROTO,
-	  "this is not a listing that the library understands; update it to the module's version" },
+	  "not a listing that this library understands; update it" },
 
 	{ ENTITYLOCK_VERB_ACQUIRE, EAGAIN,
-	  "somebody else holds it; wait, or look who: entitylock ls" },
+	  "somebody else holds it; wait, or see entitylock ls" },
 	{ ENTITYLOCK_VERB_ACQUIRE, ETIMEDOUT,
-	  "somebody else held it until the time was over; wait longer, or look who: entitylock ls" },
+	  "somebody else held it until the time was over; wait longer, or see entitylock ls" },
 	{ ENTITYLOCK_VERB_ACQUIRE, EBADF,
 	  "the device is not open for writing; open it O_RDWR" },
 	{ ENTITYLOCK_VERB_ACQUIRE, EACCES,
 	  "the domain does not let you lock; ask its owner" },
 	{ ENTITYLOCK_VERB_ACQUIRE, EINVAL,
-	  "a name is not of 1 to 255 bytes, a label is longer than 63, there are not 1 to 1024 entities, or the module does not know a mode or flag" },
+	  "a bad length of a name, label or set, or a mode or flag that the module lacks" },
 	{ ENTITYLOCK_VERB_ACQUIRE, ENOTTY,
 	  "not an open of the device" },
 
@@ -106,7 +106,7 @@ static const struct {
 	{ ENTITYLOCK_VERB_RECV, ENODATA,
 	  "the other end is closed" },
 	{ ENTITYLOCK_VERB_RECV, EBADMSG,
-	  "the message does not carry exactly one descriptor and the agreed bytes; check the sender" },
+	  "not exactly one descriptor, or not the agreed bytes; check the sender" },
 	{ ENTITYLOCK_VERB_RECV, ENOTTY,
 	  "the descriptor received is not a token; check the sender" },
 	{ ENTITYLOCK_VERB_RECV, EMFILE,
@@ -139,7 +139,7 @@ const char *entitylock_explain(enum entitylock_verb verb, int error)
 	const char *text;
 	size_t i;
 
-	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
 		if (reasons[i].error == number &&
 		    (reasons[i].verb == ANY || reasons[i].verb == (int)verb))
 			return reasons[i].text;

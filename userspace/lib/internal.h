@@ -7,6 +7,8 @@
 
 #include "entitylock.h"
 
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
 /* ioctl(2) that returns a negative errno. */
 int __entitylock_ioctl(int fd, unsigned long request, void *arg);
 

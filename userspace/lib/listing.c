@@ -249,7 +249,7 @@ static const struct column *find_column(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(known_columns) / sizeof(known_columns[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(known_columns); i++)
 		if (!strcmp(known_columns[i].name, name))
 			return &known_columns[i];
 	return NULL;

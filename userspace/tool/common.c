@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Messages, numbers and the device, for all subcommands. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "entitylock.h"
+#include "tool.h"
+
+#define NSEC_PER_SEC	1000000000ULL
+
+static __printf(2, 0) void print_message(const char *sub, const char *format,
+					 va_list args)
+{
+	fprintf(stderr, "entitylock: %s: ", sub);
+	vfprintf(stderr, format, args);
+}
+
+int fail(const char *sub, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_message(sub, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return EXIT_OWN_FAILURE;
+}
+
+int fail_usage(const char *sub, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_message(sub, format, args);
+	va_end(args);
+	fprintf(stderr, "; see entitylock %s --help\n", sub);
+	return EXIT_OWN_FAILURE;
+}
+
+int fail_option(const char *sub, int code, char **argv,
+		const struct option *options)
+{
+	const char *word = argv[optind - 1];
+
+	if (code == ':')
+		return fail_usage(sub, "option '%s' lacks its value", word);
+	if (!optopt)
+		return fail_usage(sub, "option '%s' is not known", word);
+	for (; options->name; options++)
+		if (options->val == optopt)
+			return fail(sub, "option '--%s' takes no value; leave it out",
+				    options->name);
+	return fail_usage(sub, "option '-%c' is not known", optopt);
+}
+
+int open_device(const char *sub, int oflags)
+{
+	int domain = entitylock_open(NULL, oflags);
+
+	if (domain >= 0)
+		return domain;
+	fail(sub, "cannot open " ENTITYLOCK_DEVICE ": %s",
+	     entitylock_explain(ENTITYLOCK_VERB_OPEN, domain));
+	return -1;
+}
+
+int finish_output(const char *sub)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	return fail(sub, "cannot write the output: %s", strerror(errno));
+}
+
+int print_help(const char *sub, const char *text)
+{
+	fputs(text, stdout);
+	return finish_output(sub);
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+bool parse_integer(const char *text, unsigned int max, unsigned int *number)
+{
+	unsigned int n = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		if (!is_digit(*text))
+			return false;
+		n = n * 10 + (unsigned int)(*text - '0');
+		if (n > max)
+			return false;
+	}
+	*number = n;
+	return true;
+}
+
+bool parse_seconds(const char *text, uint64_t *ns)
+{
+	const uint64_t max = UINT64_MAX / NSEC_PER_SEC - 1;
+	uint64_t seconds = 0, fraction = 0, unit = NSEC_PER_SEC;
+	bool some = false;
+
+	for (; is_digit(*text); text++, some = true) {
+		seconds = seconds * 10 + (uint64_t)(*text - '0');
+		if (seconds > max)
+			return false;
+	}
+	if (*text == '.') {
+		/* Digits beyond the nanoseconds do not count. */
+		for (text++; is_digit(*text); text++, some = true) {
+			unit /= 10;
+			fraction += (uint64_t)(*text - '0') * unit;
+		}
+	}
+	if (!some || *text)
+		return false;
+	*ns = seconds * NSEC_PER_SEC + fraction;
+	return true;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/* entitylock ls: list what is locked, by whom, and who waits */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "entitylock.h"
+#include "tool.h"
+
+static const char help[] =
+"Usage: entitylock ls [OPTION...]\n"
+"\n"
+"Lists the entities of the domain: state, number of the last grant (fence), who\n"
+"holds each, and who waits, the first in the queue first.  A holder or waiter is\n"
+"shown as mode (s shared, x exclusive), process id, command and label.  The id\n"
+"is ? for a process that cannot be seen from here.\n"
+"\n"
+"      --raw   print the lines of the kernel as they are\n"
+"  -h, --help  print this\n"
+"\n"
+"The exit status is 0, or 125 if something failed.\n";
+
+enum column { NAME, STATE, FENCE, HOLDERS, WAITERS, COLUMNS };
+
+/* Rows are aligned in batches, so that a long listing is printed as it comes. */
+#define BATCH 256
+
+struct table {
+	char *cells[BATCH][COLUMNS];
+	unsigned int rows;
+	int width[COLUMNS];
+};
+
+/* Prints bytes so that they cannot do anything to a terminal. */
+static void put_escaped(FILE *to, const char *bytes, size_t len, const char *also)
+{
+	unsigned char c;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		c = (unsigned char)bytes[i];
+		if (c < ' ' || c > '~' || c == '\\' || strchr(also, c))
+			fprintf(to, "\\x%02x", c);
+		else
+			fputc(c, to);
+	}
+}
+
+static char *name_cell(const struct entitylock_list_entry *entry)
+{
+	char *cell;
+	size_t size;
+	FILE *to = open_memstream(&cell, &size);
+
+	if (!to)
+		return NULL;
+	put_escaped(to, entry->name, entry->name_len, " #");
+	return fclose(to) ? NULL : cell;
+}
+
+static char *text_cell(const char *text)
+{
+	return strdup(*text ? text : "-");
+}
+
+static char *number_cell(uint64_t number)
+{
+	char *cell;
+
+	return asprintf(&cell, "%llu", (unsigned long long)number) < 0 ? NULL
+								       : cell;
+}
+
+static void put_party(FILE *to, const struct entitylock_list_party *party)
+{
+	fputs(party->mode == ENTITYLOCK_SHARED ? "s " : "x ", to);
+	if (party->pid)
+		fprintf(to, "%d ", (int)party->pid);
+	else
+		fputs("? ", to);
+	put_escaped(to, party->comm, party->comm_len, " ");
+	if (party->label_len) {
+		fputs(" \"", to);
+		put_escaped(to, party->label, party->label_len, "\"");
+		fputc('"', to);
+	}
+}
+
+static char *parties_cell(const struct entitylock_list_party *parties, size_t nr,
+			  uint64_t total)
+{
+	char *cell;
+	size_t size, i;
+	FILE *to = open_memstream(&cell, &size);
+
+	if (!to)
+		return NULL;
+	if (!total)
+		fputc('-', to);
+	for (i = 0; i < nr; i++) {
+		if (i)
+			fputs(", ", to);
+		put_party(to, &parties[i]);
+	}
+	if (total > nr)
+		fprintf(to, "%s%llu more", nr ? ", and " : "",
+			(unsigned long long)(total - nr));
+	return fclose(to) ? NULL : cell;
+}
+
+static void free_cells(char **cells)
+{
+	int column;
+
+	for (column = 0; column < COLUMNS; column++)
+		free(cells[column]);
+}
+
+/* Counts the next row, whose cells are there unless memory was short. */
+static bool finish_row(struct table *table)
+{
+	char **cells = table->cells[table->rows];
+	int column, width;
+
+	for (column = 0; column < COLUMNS; column++) {
+		if (!cells[column]) {
+			free_cells(cells);
+			return false;
+		}
+		width = (int)strlen(cells[column]);
+		if (width > table->width[column])
+			table->width[column] = width;
+	}
+	table->rows++;
+	return true;
+}
+
+static bool add_titles(struct table *table)
+{
+	static const char *const titles[COLUMNS] = {
+		"NAME", "STATE", "FENCE", "HOLDERS", "WAITERS",
+	};
+	int column;
+
+	for (column = 0; column < COLUMNS; column++)
+		table->cells[table->rows][column] = text_cell(titles[column]);
+	return finish_row(table);
+}
+
+static bool add_row(struct table *table, const struct entitylock_list_entry *entry)
+{
+	char **cells = table->cells[table->rows];
+
+	cells[NAME] = name_cell(entry);
+	cells[STATE] = text_cell(entry->state);
+	cells[FENCE] = number_cell(entry->fence);
+	cells[HOLDERS] = parties_cell(entry->holder, entry->nr_holder,
+				      entry->holders);
+	cells[WAITERS] = parties_cell(entry->waiter, entry->nr_waiter,
+				      entry->waiters);
+	return finish_row(table);
+}
+
+static void flush_rows(struct table *table)
+{
+	unsigned int row;
+	char **cells;
+	int column;
+
+	for (row = 0; row < table->rows; row++) {
+		cells = table->cells[row];
+		for (column = 0; column < COLUMNS - 1; column++)
+			printf("%-*s  ", table->width[column], cells[column]);
+		puts(cells[column]);
+		free_cells(cells);
+	}
+	table->rows = 0;
+}
+
+static int print_table(int domain)
+{
+	static struct table table;
+	const struct entitylock_list_entry *entry;
+	struct entitylock_list *list;
+	int ret;
+
+	ret = entitylock_list_open(domain, &list);
+	if (ret)
+		return ret;
+
+	if (!add_titles(&table))
+		ret = -ENOMEM;
+	while (!ret) {
+		ret = entitylock_list_next(list, &entry);
+		if (ret <= 0)
+			break;
+		ret = add_row(&table, entry) ? 0 : -ENOMEM;
+		if (table.rows == BATCH)
+			flush_rows(&table);
+	}
+	flush_rows(&table);
+	entitylock_list_close(list);
+	return ret;
+}
+
+static int print_raw(int domain)
+{
+	char text[65536];
+	ssize_t len;
+
+	while ((len = read(domain, text, sizeof(text))) > 0)
+		fwrite(text, 1, (size_t)len, stdout);
+	return len < 0 ? -errno : 0;
+}
+
+int ls_main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "raw", no_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	bool raw = false;
+	int code, domain, err;
+
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, "+:h", long_options, NULL)) != -1) {
+		switch (code) {
+		case 'r':
+			raw = true;
+			break;
+		case 'h':
+			return print_help("ls", help);
+		default:
+			return fail_option("ls", code, argv, long_options);
+		}
+	}
+	if (argv[optind])
+		return fail_usage("ls", "'%s' is one argument too many",
+				  argv[optind]);
+
+	domain = open_device("ls", O_RDONLY);
+	if (domain < 0)
+		return EXIT_OWN_FAILURE;
+	err = raw ? print_raw(domain) : print_table(domain);
+	close(domain);
+	if (err)
+		return fail("ls", "cannot list: %s",
+			    entitylock_explain(ENTITYLOCK_VERB_LIST, err));
+	return finish_output("ls");
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/* entitylock: the command around the library; finds the subcommand. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "entitylock.h"
+#include "tool.h"
+
+static const char help[] =
+"Usage: entitylock run [OPTION...] NAME... -- COMMAND [ARGUMENT...]\n"
+"       entitylock ls [OPTION...]\n"
+"       entitylock --version | --help\n"
+"\n"
+"Locks on named entities, held by file descriptors.\n"
+"\n"
+"  run        run a command while holding the lock on one or more names\n"
+"  ls         list what is locked, by whom, and who waits\n"
+"\n"
+"  --version  print the version of the command and of the loaded module\n"
+"  --help     print this; 'entitylock SUBCOMMAND --help' tells more\n";
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+} subcommands[] = {
+	{ "run", run_main },
+	{ "ls", ls_main },
+};
+
+static int print_version(void)
+{
+	struct entitylock_version version;
+	int domain, err;
+
+	printf("entitylock %s, interface %d\n", TOOL_VERSION, ENTITYLOCK_ABI);
+
+	domain = entitylock_open(NULL, O_RDONLY);
+	err = domain < 0 ? domain : entitylock_version(domain, &version);
+	if (err)
+		printf("module: none: %s\n",
+		       entitylock_explain(ENTITYLOCK_VERB_OPEN, err));
+	else
+		printf("module: interface %u, features 0x%llx, at most %u entities a lock\n",
+		       version.abi, (unsigned long long)version.features,
+		       version.set_max);
+	if (domain >= 0)
+		close(domain);
+	return finish_output("version");
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2) {
+		fputs(help, stderr);
+		return EXIT_OWN_FAILURE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return print_help("help", help);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		return print_version();
+
+	for (i = 0; i < ARRAY_SIZE(subcommands); i++)
+		if (!strcmp(argv[1], subcommands[i].name))
+			return subcommands[i].main(argc - 1, argv + 1);
+
+	return fail(argv[1], "there is no such subcommand; see entitylock --help");
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the subcommands of entitylock share. */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct option;
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define __printf(a, b)	__attribute__((format(printf, a, b)))
+
+/* Exit statuses, as env(1) and timeout(1) have them. */
+enum {
+	EXIT_TIMED_OUT = 124,
+	EXIT_OWN_FAILURE = 125,
+	EXIT_CANNOT_EXECUTE = 126,
+	EXIT_NOT_FOUND = 127,
+	EXIT_BY_SIGNAL = 128,	/* and the signal's number */
+};
+
+int run_main(int argc, char **argv);
+int ls_main(int argc, char **argv);
+
+/* Prints a message of subcommand @sub to stderr; returns EXIT_OWN_FAILURE. */
+__printf(2, 3) int fail(const char *sub, const char *format, ...);
+
+/* The same, and points to the subcommand's help. */
+__printf(2, 3) int fail_usage(const char *sub, const char *format, ...);
+
+/*
+ * Says which of the @options getopt_long(), which must not print anything
+ * itself, stumbled over: @code is what it returned.
+ */
+int fail_option(const char *sub, int code, char **argv,
+		const struct option *options);
+
+/* Opens the device, or says why not and returns -1. */
+int open_device(const char *sub, int oflags);
+
+/* Prints @text to stdout; returns EXIT_SUCCESS, or EXIT_OWN_FAILURE. */
+int print_help(const char *sub, const char *text);
+
+/* Flushes stdout; returns EXIT_SUCCESS, or EXIT_OWN_FAILURE with a message. */
+int finish_output(const char *sub);
+
+/* A decimal number of seconds, fraction allowed, as nanoseconds. */
+bool parse_seconds(const char *text, uint64_t *ns);
+
+/* A decimal integer from 0 to @max. */
+bool parse_integer(const char *text, unsigned int max, unsigned int *number);
+
+#endif /* TOOL_H */
