@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Arguments of ioctls: structs that may grow at their end, in both directions. */
+#ifndef EL_ARGS_H
+#define EL_ARGS_H
+
+#include <linux/ioctl.h>
+#include <linux/minmax.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "attempt.h"
+
+/**
+ * el_args_read - copy an argument in
+ * @args: output
+ * @size: bytes of @args
+ * @least: bytes that were first published
+ * @user: the caller's struct
+ * @usize: its bytes, as the caller says
+ *
+ * Return: 0, -EINVAL if it is too short, -E2BIG if it is longer than @size and
+ * its tail not zero, -EFAULT.
+ */
+static inline int el_args_read(void *args, size_t size, size_t least,
+			       const void __user *user, size_t usize)
+{
+	if (likely(usize == size))
+		return copy_from_user(args, user, size) ? -EFAULT : 0;
+	if (usize < least)
+		return -EINVAL;
+	return copy_struct_from_user(args, size, user, usize);
+}
+
+/* Copy an argument out; a tail that the caller has and we do not is zero. */
+static inline int el_args_write(void __user *user, size_t usize, const void *args, size_t size)
+{
+	if (copy_to_user(user, args, min(size, usize)))
+		return -EFAULT;
+	if (usize > size && clear_user(user + size, usize - size))
+		return -EFAULT;
+	return 0;
+}
+
+/*
+ * A grant that its caller can not be told of is given back: results that
+ * cannot be written are one reason, a thread that will never see them another.
+ */
+static inline int el_args_deliverable(void)
+{
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+#endif /* EL_ARGS_H */

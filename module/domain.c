@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Domains live while a domain fd or a token refers to them.  Each user
+ * namespace has a default one, made when it is first opened.
+ */
+#include <linux/hash.h>
+#include <linux/hashtable.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/user_namespace.h>
+
+#include "attempt.h"
+#include "domain.h"
+#include "entity.h"
+#include "fence.h"
+#include "token.h"
+#include "watch.h"
+
+static DEFINE_MUTEX(el_domains_mutex);
+static DEFINE_HASHTABLE(el_domains, 6);	/* by namespace; el_domains_mutex */
+static struct workqueue_struct *el_workqueue;
+
+int el_domains_init(void)
+{
+	el_workqueue = alloc_workqueue("entitylock", WQ_UNBOUND, 0);
+	return el_workqueue ? 0 : -ENOMEM;
+}
+
+/* Nothing refers to a domain any more, but its work may be about to return. */
+void el_domains_exit(void)
+{
+	destroy_workqueue(el_workqueue);
+	WARN_ON(!hash_empty(el_domains));
+}
+
+/**
+ * el_domain_kick - let the worker look
+ * @domain: the domain; the caller has a reference
+ *
+ * Context: any, interrupts included.  A work that is queued has a reference of
+ * its own to the domain.
+ */
+void el_domain_kick(struct el_domain *domain)
+{
+	el_domain_get(domain);
+	if (!queue_work(el_workqueue, &domain->work))
+		el_domain_put(domain);
+}
+
+static void domain_work(struct work_struct *work)
+{
+	struct el_domain *domain = container_of(work, struct el_domain, work);
+	struct llist_node *todo, *notices;
+	struct el_token *token, *next;
+
+	while ((token = el_gate_admit(domain))) {
+		el_attempt_advance(token);
+		el_gate_admitted(domain);
+		el_token_put(token);
+		cond_resched();
+	}
+	el_watch_tell_gate(domain);
+
+	todo = llist_reverse_order(llist_del_all(&domain->todo));
+	llist_for_each_entry_safe(token, next, todo, todo_node) {
+		el_token_todo_begin(token);
+		el_attempt_advance(token);
+		el_token_put(token);
+		cond_resched();
+	}
+
+	notices = llist_del_all(&domain->notices);
+	el_watch_tell(domain, notices);
+	/* Perhaps the last one: the domain, and this work in it, may be gone. */
+	el_domain_put(domain);
+}
+
+static struct el_domain *domain_new(struct user_namespace *ns)
+{
+	struct el_domain *domain;
+	int ret;
+
+	domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
+	if (!domain)
+		return ERR_PTR(-ENOMEM);
+	ret = el_gate_init(&domain->gate);
+	if (ret)
+		goto err_free;
+	ret = el_entities_init(&domain->table);
+	if (ret)
+		goto err_gate;
+	domain->seed = get_random_u32();
+	domain->gate.floor = el_fence_max();
+	refcount_set(&domain->refs, 1);
+	init_llist_head(&domain->todo);
+	init_llist_head(&domain->notices);
+	INIT_WORK(&domain->work, domain_work);
+	domain->ns = get_user_ns(ns);
+	return domain;
+
+err_gate:
+	el_gate_destroy(&domain->gate);
+err_free:
+	kfree(domain);
+	return ERR_PTR(ret);
+}
+
+static void domain_free(struct el_domain *domain)
+{
+	WARN_ON_ONCE(!llist_empty(&domain->todo) || !llist_empty(&domain->notices));
+	el_entities_destroy(&domain->table);
+	el_gate_destroy(&domain->gate);
+	put_user_ns(domain->ns);
+	kfree(domain);
+}
+
+static struct el_domain *domain_find(struct user_namespace *ns)
+{
+	struct el_domain *domain;
+
+	lockdep_assert_held(&el_domains_mutex);
+	hash_for_each_possible(el_domains, domain, node, (unsigned long)ns) {
+		if (domain->ns == ns)
+			return domain;
+	}
+	return NULL;
+}
+
+/**
+ * el_domain_open - a reference to the default domain of a user namespace
+ * @ns: the namespace
+ *
+ * Return: the domain, or -ENOMEM as a pointer.
+ */
+struct el_domain *el_domain_open(struct user_namespace *ns)
+{
+	struct el_domain *domain;
+
+	mutex_lock(&el_domains_mutex);
+	domain = domain_find(ns);
+	if (domain) {
+		el_domain_get(domain);
+	} else {
+		domain = domain_new(ns);
+		if (!IS_ERR(domain))
+			hash_add(el_domains, &domain->node, (unsigned long)ns);
+	}
+	mutex_unlock(&el_domains_mutex);
+	return domain;
+}
+
+void el_domain_get(struct el_domain *domain)
+{
+	refcount_inc(&domain->refs);
+}
+
+/* Context: process context. */
+void el_domain_put(struct el_domain *domain)
+{
+	if (!refcount_dec_and_mutex_lock(&domain->refs, &el_domains_mutex))
+		return;
+	hash_del(&domain->node);
+	mutex_unlock(&el_domains_mutex);
+	domain_free(domain);
+}

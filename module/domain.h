@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Domains: the spaces in which entity names have meaning. */
+#ifndef EL_DOMAIN_H
+#define EL_DOMAIN_H
+
+#include <linux/llist.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/workqueue.h>
+
+#include "gate.h"
+
+struct user_namespace;
+
+/**
+ * struct el_domain - a space of names, with one gate
+ * @table: entities by name.
+ * @seed: key of the names' hash; constant.
+ * @gate: the gate.
+ * @refs: references: domain fds, tokens, @work while it is queued or runs.
+ * @todo: tokens with something to do in process context, newest first; each
+ *	holds a reference to itself.
+ * @notices: entities with watchers to be told, newest first; each holds a
+ *	reference to itself.
+ * @work: does @todo and @notices, admits operations behind a gate, and tells
+ *	the gate's watchers.  It never runs twice at a time.
+ * @ns: user namespace whose default domain this is; a reference.
+ * @node: in the table of domains; guarded by its mutex.
+ */
+struct el_domain {
+	struct rhashtable table;
+	u32 seed;
+	struct el_gate gate;
+	refcount_t refs;
+	struct llist_head todo;
+	struct llist_head notices;
+	struct work_struct work;
+	struct user_namespace *ns;
+	struct hlist_node node;
+};
+
+int el_domains_init(void);
+void el_domains_exit(void);
+struct el_domain *el_domain_open(struct user_namespace *ns);
+void el_domain_get(struct el_domain *domain);
+void el_domain_put(struct el_domain *domain);
+void el_domain_kick(struct el_domain *domain);
+
+#endif /* EL_DOMAIN_H */

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of entities of a domain.
+ *
+ * Looking up takes no lock: under RCU, find the entity and raise its count
+ * unless that is zero.  An entity whose count is zero is removed by whoever
+ * sees it first, its last owner or one who looks the name up, so that nobody
+ * spins on a last owner that was preempted; one of the two finds it gone.
+ */
+#include <linux/jhash.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+
+#include "domain.h"
+#include "entity.h"
+#include "fence.h"
+
+struct el_key {
+	const char *name;
+	u32 hash;
+	u8 len;
+};
+
+static u32 key_hash(const void *data, u32 len, u32 seed)
+{
+	const struct el_key *key = data;
+
+	return jhash_1word(key->hash, seed);
+}
+
+static u32 entity_hash(const void *data, u32 len, u32 seed)
+{
+	const struct el_entity *entity = data;
+
+	return jhash_1word(entity->hash, seed);
+}
+
+static int entity_differs(struct rhashtable_compare_arg *arg, const void *data)
+{
+	const struct el_entity *entity = data;
+	const struct el_key *key = arg->key;
+
+	return entity->hash != key->hash || entity->name_len != key->len ||
+	       memcmp(entity->name, key->name, key->len);
+}
+
+static const struct rhashtable_params el_table_params = {
+	.head_offset = offsetof(struct el_entity, node),
+	.hashfn = key_hash,
+	.obj_hashfn = entity_hash,
+	.obj_cmpfn = entity_differs,
+	.min_size = 16,
+	.automatic_shrinking = true,
+};
+
+int el_entities_init(struct rhashtable *table)
+{
+	return rhashtable_init(table, &el_table_params);
+}
+
+void el_entities_destroy(struct rhashtable *table)
+{
+	WARN(atomic_read(&table->nelems), "entitylock: %d entities leaked\n",
+	     atomic_read(&table->nelems));
+	rhashtable_destroy(table);
+}
+
+/* Idempotent; see the head of this file. */
+static void remove_dying(struct el_domain *domain, struct el_entity *entity)
+{
+	el_fence_reclaim(entity->hash, entity->fence);
+	if (!rhashtable_remove_fast(&domain->table, &entity->node, el_table_params))
+		kfree_rcu(entity, rcu);
+}
+
+static struct el_entity *lookup(struct el_domain *domain, const struct el_key *key)
+{
+	struct el_entity *entity;
+
+	rcu_read_lock();
+	for (;;) {
+		entity = rhashtable_lookup(&domain->table, key, el_table_params);
+		if (!entity || refcount_inc_not_zero(&entity->refs))
+			break;
+		remove_dying(domain, entity);
+	}
+	rcu_read_unlock();
+	return entity;
+}
+
+static struct el_entity *entity_new(const struct el_key *key)
+{
+	struct el_entity *entity;
+
+	entity = kmalloc(struct_size(entity, name, key->len), GFP_KERNEL_ACCOUNT);
+	if (!entity)
+		return NULL;
+	refcount_set(&entity->refs, 1);
+	spin_lock_init(&entity->lock);
+	el_queue_init(&entity->queue);
+	entity->fence = 0;
+	INIT_HLIST_HEAD(&entity->watchers);
+	entity->hash = key->hash;
+	entity->noticed = false;
+	entity->name_len = key->len;
+	memcpy(entity->name, key->name, key->len);
+	return entity;
+}
+
+/**
+ * el_entity_get - a reference to the entity of that name, made if need be
+ * @domain: the domain
+ * @name: its bytes
+ * @len: their number, not 0
+ *
+ * Context: may sleep.
+ * Return: the entity, or NULL if there is no memory.
+ */
+struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 len)
+{
+	struct el_key key = {
+		.name = name,
+		.hash = jhash(name, len, domain->seed),
+		.len = len,
+	};
+	struct el_entity *entity, *fresh, *other;
+
+	entity = lookup(domain, &key);
+	if (entity)
+		return entity;
+
+	fresh = entity_new(&key);
+	if (!fresh)
+		return NULL;
+
+	rcu_read_lock();
+	for (;;) {
+		other = rhashtable_lookup_get_insert_key(&domain->table, &key,
+							 &fresh->node, el_table_params);
+		if (!other) {
+			entity = fresh;
+			fresh = NULL;
+			break;
+		}
+		if (IS_ERR(other))
+			break;
+		if (refcount_inc_not_zero(&other->refs)) {
+			entity = other;
+			break;
+		}
+		remove_dying(domain, other);
+	}
+	rcu_read_unlock();
+	kfree(fresh);
+	return entity;
+}
+
+/**
+ * el_entity_put - give a reference back
+ * @domain: the entity's domain
+ * @entity: the entity
+ *
+ * Context: process context, no lock of an entity held.
+ */
+void el_entity_put(struct el_domain *domain, struct el_entity *entity)
+{
+	/*
+	 * As soon as the count is zero another may remove it, and the memory is
+	 * ours only for as long as RCU says: so RCU comes first.
+	 */
+	rcu_read_lock();
+	if (refcount_dec_and_test(&entity->refs))
+		remove_dying(domain, entity);
+	rcu_read_unlock();
+}

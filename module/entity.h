@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Entities: named, in their domain's table, gone with their last reference. */
+#ifndef EL_ENTITY_H
+#define EL_ENTITY_H
+
+#include <linux/llist.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/spinlock.h>
+
+#include "queue.h"
+
+struct el_domain;
+
+/**
+ * struct el_entity - one entity
+ * @node: in the domain's table.
+ * @refs: references: holds, and a notice under way.  An entity whose count is
+ *	zero is dying: whoever meets it in the table removes it.
+ * @lock: guards @queue, @fence, @watchers, @noticed, and the holds in them.
+ *	No two entities' locks are ever held together.
+ * @hash: of the name, keyed by the domain.
+ * @queue: holders and waiters.
+ * @fence: number that every later grant that conflicts must exceed, among
+ *	those that ended; 0 until the first grant.
+ * @watchers: holds whose tokens want to know, see watch.c.
+ * @notice: in the domain's notices while @noticed.
+ * @rcu: defers the end of the memory, for those who look up.
+ * @noticed: a notice to @watchers is under way.
+ * @name_len: bytes of @name.
+ * @name: constant.
+ */
+struct el_entity {
+	struct rhash_head node;
+	refcount_t refs;
+	spinlock_t lock;
+	struct el_queue queue;
+	u64 fence;
+	union {
+		struct {
+			struct hlist_head watchers;
+			struct llist_node notice;
+		};
+		struct rcu_head rcu;
+	};
+	u32 hash;
+	bool noticed;
+	u8 name_len;
+	char name[];
+};
+
+int el_entities_init(struct rhashtable *table);
+void el_entities_destroy(struct rhashtable *table);
+struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 len);
+void el_entity_put(struct el_domain *domain, struct el_entity *entity);
+
+#endif /* EL_ENTITY_H */

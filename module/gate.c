@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The gate: in its plain form a reader-writer lock that operations pass in
+ * read mode only long enough to count themselves in, and a count that anyone
+ * may give back.  Whoever takes the write side then waits for the count to be
+ * zero.  Two phases, therefore: newcomers are stopped (@closing), and those in
+ * flight are drained.
+ *
+ * What makes the entry cheap is that neither phase has a cache line which two
+ * operations on two CPUs both write: @closing is only read, and the count is
+ * two per-CPU counters that only rise.
+ *
+ *   operation enters           operation goes           gate is asked for
+ *   ----------------           --------------           -----------------
+ *   in[cpu]++                  out[cpu]++ (R: release)  lock; closing = 1
+ *   A: smp_mb()                B: smp_mb()              C: smp_mb()
+ *   if closing:                if closing:              sum out
+ *     lock; out[cpu]++           lock; drain            D: smp_rmb()
+ *     queue; drain; unlock       unlock                 sum in
+ *                                                       equal: granted; unlock
+ *
+ * A and C: either the newcomer sees @closing, or the sum has its "in".
+ * B and C: either the leaver sees @closing and drains, or the sum has its "out".
+ * R and D: a sum that has an "out" also has the "in" which came before it, so
+ * that the difference never looks less than what is in flight.
+ *
+ * A newcomer that finds the gate closing counts itself out again, and queues.
+ * The queue is first come, first served, so the phases alternate: operations
+ * that came while a gate was held or awaited are admitted before the next
+ * request for the gate that came after them.
+ *
+ * Operations are admitted by the domain's worker, one after the other, so that
+ * they reach the queues of their entities in the order in which they came.
+ * @closing stays set until the last one of them has: see @admitting.
+ *
+ * Lock order: token's mutex, gate's lock, token's lock.
+ */
+#include <linux/percpu.h>
+
+#include "domain.h"
+#include "fence.h"
+#include "gate.h"
+#include "token.h"
+#include "watch.h"
+
+int el_gate_init(struct el_gate *gate)
+{
+	gate->count = alloc_percpu_gfp(struct el_gate_count, GFP_KERNEL_ACCOUNT);
+	if (!gate->count)
+		return -ENOMEM;
+	spin_lock_init(&gate->lock);
+	INIT_LIST_HEAD(&gate->queue);
+	INIT_HLIST_HEAD(&gate->watchers);
+	return 0;
+}
+
+void el_gate_destroy(struct el_gate *gate)
+{
+	WARN_ON_ONCE(gate->holder || gate->awaited || !list_empty(&gate->queue));
+	free_percpu(gate->count);
+}
+
+/*
+ * Nobody else writes this CPU's counter while preemption is off, as no
+ * interrupt does.
+ */
+static void count_in(struct el_gate *gate)
+{
+	this_cpu_inc(gate->count->in);
+}
+
+static void count_out(struct el_gate *gate)
+{
+	struct el_gate_count *count;
+
+	preempt_disable();
+	count = this_cpu_ptr(gate->count);
+	/* R: pairs with D. */
+	smp_store_release(&count->out, count->out + 1);
+	preempt_enable();
+}
+
+static bool drained(struct el_gate *gate)
+{
+	unsigned long in = 0, out = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		out += READ_ONCE(per_cpu_ptr(gate->count, cpu)->out);
+	/* D: pairs with R. */
+	smp_rmb();
+	for_each_possible_cpu(cpu)
+		in += READ_ONCE(per_cpu_ptr(gate->count, cpu)->in);
+	return in == out;
+}
+
+/* Grant the gate if it is awaited and nothing is in flight. */
+static void drain(struct el_gate *gate)
+{
+	struct el_token *token = gate->awaited;
+
+	lockdep_assert_held(&gate->lock);
+	if (!token || !drained(gate))
+		return;
+	/* Raised by all that was granted before, which drained() has seen. */
+	token->floor = max(token->floor, el_fence_max());
+	if (!el_token_grant(token))
+		return;		/* it gives up, and will leave */
+	WRITE_ONCE(gate->floor, token->fence);
+	gate->holder = token;
+	gate->awaited = NULL;
+}
+
+static void enqueue(struct el_gate *gate, struct el_token *token)
+{
+	list_add_tail(&token->gate_link, &gate->queue);
+	gate->nr_queued++;
+}
+
+static void dequeue(struct el_gate *gate, struct el_token *token)
+{
+	list_del_init(&token->gate_link);
+	gate->nr_queued--;
+}
+
+/*
+ * The gate was released, or its first request given up: on with whoever came
+ * next.  Operations are admitted by the worker.
+ */
+static void next_phase(struct el_domain *domain)
+{
+	struct el_gate *gate = &domain->gate;
+	struct el_token *token;
+
+	lockdep_assert_held(&gate->lock);
+	if (gate->holder || gate->awaited || gate->admitting)
+		return;
+	token = list_first_entry_or_null(&gate->queue, struct el_token, gate_link);
+	if (!token) {
+		/* Newcomers that see this also see the floor. */
+		smp_store_release(&gate->closing, false);
+	} else if (token->gate) {
+		dequeue(gate, token);
+		gate->awaited = token;
+		el_watch_notice_gate(domain);
+		drain(gate);
+	} else {
+		el_domain_kick(domain);
+	}
+}
+
+static int enter_slow(struct el_token *token, bool wait)
+{
+	struct el_gate *gate = &token->domain->gate;
+	int ret = 0;
+
+	spin_lock(&gate->lock);
+	if (gate->closing) {
+		count_out(gate);
+		token->entered = false;
+		if (wait)
+			enqueue(gate, token);
+		ret = wait ? -EINPROGRESS : -EAGAIN;
+		drain(gate);
+	}
+	spin_unlock(&gate->lock);
+	return ret;
+}
+
+/**
+ * el_gate_enter - count an operation in
+ * @token: the operation
+ * @wait: queue if the gate is held or awaited
+ *
+ * Context: the token's mutex is held.
+ * Return: 0, -EINPROGRESS if it was queued, or -EAGAIN.
+ */
+int el_gate_enter(struct el_token *token, bool wait)
+{
+	struct el_gate *gate = &token->domain->gate;
+
+	lockdep_assert_held(&token->mutex);
+	token->entered = true;
+	count_in(gate);
+	smp_mb();	/* A: pairs with C. */
+	/* Acquire: whoever finds it open sees the last gate's floor. */
+	if (likely(!smp_load_acquire(&gate->closing)))
+		return 0;
+	return enter_slow(token, wait);
+}
+
+/**
+ * el_gate_exit - count an operation out
+ * @token: an operation that was counted in
+ *
+ * Context: the token's mutex is held, and no lock of an entity.
+ */
+void el_gate_exit(struct el_token *token)
+{
+	struct el_gate *gate = &token->domain->gate;
+
+	lockdep_assert_held(&token->mutex);
+	token->entered = false;
+	count_out(gate);
+	smp_mb();	/* B: pairs with C. */
+	if (likely(!READ_ONCE(gate->closing)))
+		return;
+	spin_lock(&gate->lock);
+	drain(gate);
+	spin_unlock(&gate->lock);
+}
+
+/**
+ * el_gate_request - ask for the gate
+ * @token: a pending gate token
+ * @wait: queue, and let newcomers queue behind
+ *
+ * Context: the token's mutex is held.
+ * Return: 0 if it was granted, -EINPROGRESS or -EAGAIN.
+ */
+int el_gate_request(struct el_token *token, bool wait)
+{
+	struct el_domain *domain = token->domain;
+	struct el_gate *gate = &domain->gate;
+	int ret = wait ? -EINPROGRESS : -EAGAIN;
+
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&gate->lock);
+	if (!gate->closing) {
+		gate->awaited = token;
+		WRITE_ONCE(gate->closing, true);
+		smp_mb();	/* C: pairs with A and B. */
+		drain(gate);
+		if (gate->holder == token) {
+			ret = 0;
+		} else if (wait) {
+			el_watch_notice_gate(domain);
+		} else {
+			gate->awaited = NULL;
+			next_phase(domain);
+		}
+	} else if (wait) {
+		enqueue(gate, token);
+	}
+	spin_unlock(&gate->lock);
+	return ret;
+}
+
+/**
+ * el_gate_leave - a token gives the gate back, or waits at it no longer
+ * @token: a gate token, or an operation that was queued
+ *
+ * An operation that the worker has admitted meanwhile is counted out.
+ *
+ * Context: the token's mutex is held; the token can no longer be granted.
+ */
+void el_gate_leave(struct el_token *token)
+{
+	struct el_gate *gate = &token->domain->gate;
+
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&gate->lock);
+	if (gate->holder == token)
+		gate->holder = NULL;
+	else if (gate->awaited == token)
+		gate->awaited = NULL;
+	else if (!list_empty(&token->gate_link))
+		dequeue(gate, token);
+	next_phase(token->domain);
+	spin_unlock(&gate->lock);
+	if (token->entered)
+		el_gate_exit(token);
+}
+
+/**
+ * el_gate_admit - count the next operation in the queue in, if its turn has come
+ * @domain: the domain
+ *
+ * Context: the domain's worker only.
+ * Return: the operation, with a reference, for the caller to begin and then to
+ * call el_gate_admitted(); or NULL.
+ */
+struct el_token *el_gate_admit(struct el_domain *domain)
+{
+	struct el_gate *gate = &domain->gate;
+	struct el_token *token = NULL;
+
+	spin_lock(&gate->lock);
+	if (!gate->holder && !gate->awaited) {
+		token = list_first_entry_or_null(&gate->queue, struct el_token, gate_link);
+		if (token && token->gate)
+			token = NULL;
+	}
+	if (token) {
+		dequeue(gate, token);
+		el_token_get(token);
+		count_in(gate);
+		token->entered = true;
+		gate->admitting = true;
+	}
+	spin_unlock(&gate->lock);
+	return token;
+}
+
+/* el_gate_admitted - the operation that was admitted last has begun */
+void el_gate_admitted(struct el_domain *domain)
+{
+	struct el_gate *gate = &domain->gate;
+
+	spin_lock(&gate->lock);
+	gate->admitting = false;
+	next_phase(domain);
+	spin_unlock(&gate->lock);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The gate of a domain: held, it excludes every other operation. */
+#ifndef EL_GATE_H
+#define EL_GATE_H
+
+#include <linux/cache.h>
+#include <linux/list.h>
+#include <linux/percpu-defs.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct el_domain;
+struct el_token;
+
+/* Operations that came in, and that went out, on one CPU. */
+struct el_gate_count {
+	unsigned long in;
+	unsigned long out;
+};
+
+/**
+ * struct el_gate - the gate of a domain
+ * @count: per CPU.  An operation may go out on another CPU than it came in:
+ *	only the sums over all CPUs mean something.
+ * @closing: newcomers queue here.  Written under @lock, read without.
+ * @floor: what the fence of every grant must exceed: that of the last gate.
+ *	Written under @lock while nothing is in flight, read without.
+ * @lock: guards all that follows, and the transitions of @closing.
+ * @queue: tokens in order of arrival, operations and requests for the gate.
+ * @nr_queued: length of @queue.
+ * @awaited: the request for which those in flight are drained; not in @queue.
+ * @holder: the token that holds the gate.
+ * @admitting: the worker has taken an operation off @queue and not begun it.
+ * @watchers: tokens that want to know when the gate is awaited, see watch.c.
+ * @noticed: a notice to @watchers is under way.
+ *
+ * @closing is set while there is a @holder, an @awaited, an element of @queue
+ * or @admitting.
+ */
+struct el_gate {
+	struct el_gate_count __percpu *count;
+	bool closing;
+	u64 floor;
+
+	spinlock_t lock ____cacheline_aligned_in_smp;
+	struct list_head queue;
+	u32 nr_queued;
+	struct el_token *awaited;
+	struct el_token *holder;
+	bool admitting;
+	bool noticed;
+	struct hlist_head watchers;
+};
+
+int el_gate_init(struct el_gate *gate);
+void el_gate_destroy(struct el_gate *gate);
+int el_gate_enter(struct el_token *token, bool wait);
+void el_gate_exit(struct el_token *token);
+int el_gate_request(struct el_token *token, bool wait);
+void el_gate_leave(struct el_token *token);
+struct el_token *el_gate_admit(struct el_domain *domain);
+void el_gate_admitted(struct el_domain *domain);
+
+#endif /* EL_GATE_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who holds one entity, who waits for it, and who is next.
+ *
+ * Pure: no locking, no allocation, nothing above it is known.  The caller
+ * serialises all calls on one queue (an entity's queue by the entity's lock).
+ */
+#ifndef EL_QUEUE_H
+#define EL_QUEUE_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct el_entity;
+struct el_token;
+
+/**
+ * struct el_hold - one token's claim on one entity
+ * @link: in the queue's holders while @mode is set, else in its waiters while
+ *	@waiting is; guarded by the entity's lock.
+ * @watch: in the entity's watchers; guarded by the entity's lock.
+ * @entity: constant; a reference.
+ * @token: constant; no reference: the token outlives its holds.
+ * @mode: granted mode, 0 for none; guarded by the entity's lock.  The owner
+ *	of the token's mutex may read it while the hold does not wait.
+ * @want: mode asked for; written under the token's mutex while the hold does
+ *	not wait.
+ * @base: @mode before the last attempt; token's mutex.
+ * @undo: @base before the last attempt; token's mutex.
+ * @waiting: asked for and not granted yet; guarded by the entity's lock.
+ * @last: its grant is the last one that its token's attempt needs; written
+ *	when it begins to wait.
+ *
+ * A hold that waits for an upgrade stays among the holders.
+ */
+struct el_hold {
+	struct list_head link;
+	struct hlist_node watch;
+	struct el_entity *entity;
+	struct el_token *token;
+	u8 mode;
+	u8 want;
+	u8 base;
+	u8 undo;
+	bool waiting;
+	bool last;
+};
+
+/**
+ * struct el_queue - holders and waiters of one entity
+ * @holders: holds with a mode: one exclusive, or any number of shared.
+ * @waiters: holds that wait, in order of arrival.
+ * @upgrader: the shared holder that waits to be exclusive, before @waiters.
+ * @nr_holders: length of @holders.
+ * @nr_waiters: length of @waiters, and @upgrader.
+ * @exclusive: the holder is exclusive.
+ */
+struct el_queue {
+	struct list_head holders;
+	struct list_head waiters;
+	struct el_hold *upgrader;
+	u32 nr_holders;
+	u32 nr_waiters;
+	bool exclusive;
+};
+
+void el_queue_init(struct el_queue *queue);
+bool el_queue_try(struct el_queue *queue, struct el_hold *hold);
+bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold);
+void el_queue_wait(struct el_queue *queue, struct el_hold *hold);
+void el_queue_leave(struct el_queue *queue, struct el_hold *hold);
+void el_queue_lower(struct el_queue *queue, struct el_hold *hold, u8 mode);
+struct el_hold *el_queue_grant_next(struct el_queue *queue);
+
+#endif /* EL_QUEUE_H */

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tokens: life, states, and the file.
+ *
+ *              ACQUIRE OPEN                 LOCK, ACQUIRE
+ *   (nothing) -------------> IDLE ------------------------> PENDING
+ *                             ^  ^                           |   |
+ *                             |  '---- refused, ended -------'   | granted
+ *                             |                                  v
+ *                             '----------- UNLOCK ------------ HELD
+ *                                                              |   ^
+ *                                       EXTEND, CONVERT up     v   | granted,
+ *                                                            PENDING refused
+ *
+ * Each transition is one function here.  Between a state that is left and the
+ * next one there is EL_LEAVING, in which holds are given back.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/cred.h>
+#include <linux/jiffies.h>
+#include <linux/percpu.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "attempt.h"
+#include "domain.h"
+#include "entity.h"
+#include "fence.h"
+#include "info.h"
+#include "token.h"
+#include "verbs.h"
+#include "wait.h"
+#include "watch.h"
+
+static struct kmem_cache *el_token_cache;
+static struct kmem_cache *el_hold_cache;
+static DEFINE_PER_CPU(u64, el_token_ids);
+
+static const struct file_operations el_token_fops;
+
+int el_tokens_init(void)
+{
+	el_token_cache = KMEM_CACHE(el_token, SLAB_ACCOUNT);
+	if (!el_token_cache)
+		return -ENOMEM;
+	el_hold_cache = KMEM_CACHE(el_hold, SLAB_ACCOUNT);
+	if (!el_hold_cache) {
+		kmem_cache_destroy(el_token_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void el_tokens_exit(void)
+{
+	kmem_cache_destroy(el_hold_cache);
+	kmem_cache_destroy(el_token_cache);
+}
+
+/* Unique, without a counter that all CPUs write: each has its residue class. */
+static u64 new_id(void)
+{
+	u64 id;
+
+	preempt_disable();
+	id = __this_cpu_inc_return(el_token_ids) * nr_cpu_ids + smp_processor_id();
+	preempt_enable();
+	return id;
+}
+
+static void hold_init(struct el_hold *hold, struct el_token *token,
+		      struct el_entity *entity, u8 mode)
+{
+	hold->entity = entity;
+	hold->token = token;
+	hold->want = mode;
+	INIT_LIST_HEAD(&hold->link);
+	INIT_HLIST_NODE(&hold->watch);
+}
+
+/**
+ * el_hold_first - the claim of a new token on its first entity
+ * @token: the token
+ * @entity: the entity; its reference goes to the hold
+ * @mode: mode that it will ask for
+ *
+ * It is part of the token: one over a single entity needs no other memory.
+ */
+struct el_hold *el_hold_first(struct el_token *token, struct el_entity *entity, u8 mode)
+{
+	hold_init(&token->hold, token, entity, mode);
+	return &token->hold;
+}
+
+/* el_hold_new - the same for further entities; NULL if there is no memory */
+struct el_hold *el_hold_new(struct el_token *token, struct el_entity *entity, u8 mode)
+{
+	struct el_hold *hold = kmem_cache_zalloc(el_hold_cache, GFP_KERNEL);
+
+	if (hold)
+		hold_init(hold, token, entity, mode);
+	return hold;
+}
+
+/* el_hold_free - the end of a claim that is in no list; its entity's reference goes */
+void el_hold_free(struct el_hold *hold)
+{
+	struct el_token *token = hold->token;
+
+	WARN_ON_ONCE(hold->mode || hold->waiting || !hlist_unhashed(&hold->watch));
+	el_entity_put(token->domain, hold->entity);
+	if (hold != &token->hold)
+		kmem_cache_free(el_hold_cache, hold);
+}
+
+/**
+ * el_token_new - an IDLE token without a set
+ * @domain: its domain
+ *
+ * Return: the token, or NULL if there is no memory.
+ */
+struct el_token *el_token_new(struct el_domain *domain)
+{
+	struct el_token *token = kmem_cache_zalloc(el_token_cache, GFP_KERNEL);
+
+	if (!token)
+		return NULL;
+	mutex_init(&token->mutex);
+	spin_lock_init(&token->lock);
+	refcount_set(&token->refs, 1);
+	token->set = &token->single;
+	el_domain_get(domain);
+	token->domain = domain;
+	init_waitqueue_head(&token->wait);
+	INIT_LIST_HEAD(&token->gate_link);
+	token->id = new_id();
+	token->since = get_jiffies_64();
+	return token;
+}
+
+void el_token_get(struct el_token *token)
+{
+	refcount_inc(&token->refs);
+}
+
+/* Context: process context. */
+void el_token_put(struct el_token *token)
+{
+	if (!refcount_dec_and_test(&token->refs))
+		return;
+	WARN_ON_ONCE(token->state != ENTITYLOCK_IDLE || token->count || token->entered);
+	put_pid(token->owner);
+	kfree(token->label);
+	if (token->set != &token->single)
+		kvfree(token->set);
+	el_domain_put(token->domain);
+	kmem_cache_free(el_token_cache, token);
+}
+
+/**
+ * el_label_read - a label from user memory
+ * @user: address of its bytes
+ * @len: their number
+ *
+ * Return: the label, NULL if it is empty, or -EINVAL, -EFAULT or -ENOMEM as a
+ * pointer.
+ */
+struct el_label *el_label_read(u64 user, u32 len)
+{
+	struct el_label *label;
+
+	if (len > ENTITYLOCK_LABEL_MAX)
+		return ERR_PTR(-EINVAL);
+	if (!len)
+		return NULL;
+	label = kmalloc(struct_size(label, text, len), GFP_KERNEL_ACCOUNT);
+	if (!label)
+		return ERR_PTR(-ENOMEM);
+	label->len = len;
+	if (copy_from_user(label->text, u64_to_user_ptr(user), len)) {
+		kfree(label);
+		return ERR_PTR(-EFAULT);
+	}
+	return label;
+}
+
+/**
+ * el_token_set_owner - record the caller as the token's owner
+ * @token: the token
+ * @label: what it does, or NULL; goes to the token
+ */
+void el_token_set_owner(struct el_token *token, struct el_label *label)
+{
+	struct pid *owner = get_pid(task_tgid(current));
+	char comm[TASK_COMM_LEN];
+
+	rcu_read_lock();
+	strscpy(comm, rcu_dereference(current->group_leader)->comm, sizeof(comm));
+	rcu_read_unlock();
+
+	spin_lock(&token->lock);
+	swap(token->owner, owner);
+	swap(token->label, label);
+	memcpy(token->comm, comm, sizeof(comm));
+	spin_unlock(&token->lock);
+
+	put_pid(owner);
+	kfree(label);
+}
+
+static void wake_pollers(struct el_token *token, __poll_t what)
+{
+	if (wq_has_sleeper(&token->wait))
+		wake_up_poll(&token->wait, what);
+}
+
+/* The blocked verb's outcome; it may return as soon as the lock is dropped. */
+static void tell_waiter(struct el_token *token, int result)
+{
+	struct el_waiter *waiter = token->waiter;
+
+	lockdep_assert_held(&token->lock);
+	if (!waiter)
+		return;
+	token->waiter = NULL;
+	waiter->fence = token->fence;
+	WRITE_ONCE(waiter->result, result);
+	wake_up_process(waiter->task);
+}
+
+static void set_state(struct el_token *token, u8 state)
+{
+	WRITE_ONCE(token->state, state);
+	token->since = get_jiffies_64();
+}
+
+/**
+ * el_token_pend - an attempt begins
+ * @token: an IDLE token, or a HELD one that asks for more
+ */
+void el_token_pend(struct el_token *token)
+{
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	token->attempt++;
+	token->async = false;
+	set_state(token, ENTITYLOCK_PENDING);
+	spin_unlock(&token->lock);
+}
+
+/**
+ * el_token_grant - the attempt has all that it wants
+ * @token: the token
+ *
+ * Context: under the lock of what was granted last, an entity or the gate, or
+ * with the token's mutex, or both.
+ * Return: false if the attempt is being given up.
+ */
+bool el_token_grant(struct el_token *token)
+{
+	bool granted;
+
+	spin_lock(&token->lock);
+	granted = token->state == ENTITYLOCK_PENDING;
+	if (granted) {
+		token->fence = el_fence_next(max3(token->fence, token->floor,
+						  READ_ONCE(token->domain->gate.floor)));
+		token->error = 0;
+		set_state(token, ENTITYLOCK_HELD);
+		el_alarm_disarm(token);
+		tell_waiter(token, 0);
+		wake_pollers(token, EPOLLIN);
+	}
+	spin_unlock(&token->lock);
+	return granted;
+}
+
+/**
+ * el_token_leave - begin to give up an attempt, or what is held
+ * @token: the token
+ * @from: the state that is to be left
+ *
+ * Return: false if the token is not in that state (any more).  Otherwise it can
+ * be granted no longer, and the caller will call el_token_left().
+ */
+bool el_token_leave(struct el_token *token, u8 from)
+{
+	bool left;
+
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	left = token->state == from;
+	if (left)
+		WRITE_ONCE(token->state, EL_LEAVING);
+	spin_unlock(&token->lock);
+	return left;
+}
+
+/**
+ * el_token_left - what was to be given up has been
+ * @token: the token
+ * @state: its new state
+ * @error: why: 0 or -ECANCELED because of UNLOCK, else what a verb that blocks
+ *	returns, and INFO reports of an attempt that nobody blocks for
+ */
+void el_token_left(struct el_token *token, u8 state, int error)
+{
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	WARN_ON_ONCE(token->state != EL_LEAVING);
+	el_alarm_disarm(token);
+	if (!error || error == -ECANCELED)
+		token->error = 0;
+	else if (token->async)
+		token->error = error;
+	tell_waiter(token, error);
+	set_state(token, state);
+	if (token->error || state == ENTITYLOCK_HELD)
+		wake_pollers(token, EPOLLERR | EPOLLIN);
+	spin_unlock(&token->lock);
+}
+
+/**
+ * el_token_todo - let the domain's worker carry the attempt on
+ * @token: the token
+ *
+ * Context: any, interrupts included; the token is alive.
+ */
+void el_token_todo(struct el_token *token)
+{
+	if (test_and_set_bit(0, &token->todo))
+		return;
+	el_token_get(token);
+	llist_add(&token->todo_node, &token->domain->todo);
+	el_domain_kick(token->domain);
+}
+
+/* el_token_todo_begin - taken off the list; what comes from now on adds it again */
+void el_token_todo_begin(struct el_token *token)
+{
+	clear_bit(0, &token->todo);
+	smp_mb__after_atomic();
+}
+
+static __poll_t el_token_poll(struct file *file, poll_table *wait)
+{
+	struct el_token *token = file->private_data;
+	__poll_t events = 0;
+	u8 state;
+
+	poll_wait(file, &token->wait, wait);
+	/* Pairs with wq_has_sleeper(): queued before the state is read. */
+	smp_mb();
+	if (poll_requested_events(wait) & EPOLLPRI)
+		events |= el_watch_poll(token);
+	state = READ_ONCE(token->state);
+	if (state == ENTITYLOCK_HELD)
+		events |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(token->error))
+		events |= EPOLLERR;
+	return events;
+}
+
+/*
+ * The last reference to the file is gone: no verb runs or begins.  Others may
+ * still be about to grant what the token waits for, and the worker may have it
+ * on its list.
+ */
+static int el_token_release(struct inode *inode, struct file *file)
+{
+	struct el_token *token = file->private_data;
+
+	el_attempt_end_token(token);
+	el_token_put(token);
+	return 0;
+}
+
+static const struct file_operations el_token_fops = {
+	.owner = THIS_MODULE,
+	.release = el_token_release,
+	.poll = el_token_poll,
+	.unlocked_ioctl = el_token_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.show_fdinfo = el_token_show_fdinfo,
+	.llseek = noop_llseek,
+};
+
+/**
+ * el_token_file - the file of a new token
+ * @token: the token; the file takes its reference
+ *
+ * Return: the file, or a negative errno as a pointer, and the token is as it was.
+ */
+struct file *el_token_file(struct el_token *token)
+{
+	return anon_inode_getfile("[entitylock]", &el_token_fops, token, O_RDWR);
+}
+
+/* el_token_of - the token of a file, NULL if the file is none */
+struct el_token *el_token_of(struct file *file)
+{
+	return file->f_op == &el_token_fops ? file->private_data : NULL;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Tokens: what a token fd stands for, and its states. */
+#ifndef EL_TOKEN_H
+#define EL_TOKEN_H
+
+#include <linux/bitops.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+
+#include <linux/entitylock.h>
+
+#include "queue.h"
+
+struct el_alarm;
+struct el_domain;
+struct file;
+struct pid;
+
+/*
+ * A state inside the module, beyond those of the header.  The token can not be
+ * granted; whoever set it holds the token's mutex, and sets another state
+ * before letting it go.
+ */
+#define EL_LEAVING	4	/* gives up an attempt, or what it holds */
+
+/* What an attempt raises. */
+enum el_attempt_kind {
+	EL_NOTHING,
+	EL_LOCK,	/* from nothing to the whole set, or the gate */
+	EL_RAISE,	/* EXTEND, CONVERT: from what it holds to more */
+};
+
+/**
+ * struct el_label - what an operation is, as told by its owner
+ * @len: bytes of @text
+ * @text: the label
+ */
+struct el_label {
+	u8 len;
+	char text[];
+};
+
+/**
+ * struct el_waiter - a verb that blocks, on the stack of its thread
+ * @task: the thread.
+ * @result: -EINPROGRESS until the attempt has ended; token's lock.
+ * @fence: number of the grant, if @result is 0.
+ *
+ * Whoever ends the attempt writes it and wakes @task under the token's lock,
+ * which @task passes once more before it lets the memory go.
+ */
+struct el_waiter {
+	struct task_struct *task;
+	int result;
+	u64 fence;
+};
+
+#define EL_WAITER_INIT	{ .task = current, .result = -EINPROGRESS }
+
+/**
+ * struct el_token - one operation
+ * @mutex: serialises verbs and the worker: it guards the set and the attempt,
+ *	and is held from the start of a transition to its end, never while a
+ *	verb waits or touches user memory.
+ * @lock: guards @state, @fence, @error, @waiter, @owner, @comm, @label, @since.
+ *	It nests inside an entity's lock and the gate's.
+ * @refs: the file's reference, and short ones: of those who grant, and of
+ *	the worker.
+ * @count: entities in @set, 0 for a gate token; @mutex.
+ * @state: ENTITYLOCK_* or EL_LEAVING.  From IDLE only the owner of @mutex may
+ *	lead away.  Changes under @lock, but for that and EL_LEAVING's end.
+ * @kind: of the attempt; @mutex.
+ * @gate: a token for the gate; constant.
+ * @sealed: refuses EXTEND, RENEW, PARK; constant.
+ * @entered: counted in at the gate; @mutex, or the gate's lock while queued.
+ * @watching: holds, or @gate_watch, may be in lists of watchers; @mutex.
+ * @async: the attempt goes on without a verb that blocks; @mutex.
+ * @error: of the last asynchronous wait, 0 or negative errno.
+ * @pos: index in @set of the hold that the attempt has come to; @mutex.
+ * @end: index after the last hold that the attempt must raise; @mutex.
+ * @top: number of holds from the start of @set up to the last one that was
+ *	held when the attempt began; @mutex.
+ * @attempt: number of the attempt; @lock.
+ * @fence: number of the last grant, 0 if there was none.
+ * @floor: what the next grant's number must exceed, as far as the entities
+ *	taken so far tell.  Written by whoever grants the hold at @pos, under
+ *	its entity's lock, or the gate's.
+ * @set: holds in the order of their entities' names; @mutex.  Points to
+ *	@single for a token over one entity.
+ * @single: the element of @set for a token over one entity.
+ * @hold: the hold on the first entity that ACQUIRE named.
+ * @domain: constant; a reference.
+ * @waiter: the verb that blocks, if one does.
+ * @alarm: end of the wait of an asynchronous attempt, see wait.c; @mutex.
+ * @wait: those who poll.
+ * @gate_link: in the gate's queue; gate's lock.
+ * @gate_watch: in the gate's watchers; gate's lock.
+ * @todo: bit 0: it is in the domain's todo list, with a reference.
+ * @todo_node: its element there.
+ * @id: unique while the module is loaded; constant.
+ * @owner: thread group that made the token, or labelled it last; a reference.
+ * @comm: name of its leader then.
+ * @label: what it is, or NULL.
+ * @since: jiffies when @state last changed.
+ *
+ * Life: the token fd's file holds a reference and drops it in ->release(),
+ * after it has given back all that the token holds and waits for.  The memory
+ * may outlive that for as long as a short reference does.
+ */
+struct el_token {
+	struct mutex mutex;
+	spinlock_t lock;
+	refcount_t refs;
+	u32 count;
+	u8 state;
+	u8 kind;
+	bool gate;
+	bool sealed;
+	bool entered;
+	bool watching;
+	bool async;
+	s32 error;
+	u32 pos;
+	u32 end;
+	u32 top;
+	u32 attempt;
+	u64 fence;
+	u64 floor;
+	struct el_hold **set;
+	struct el_hold *single;
+	struct el_hold hold;
+	struct el_domain *domain;
+	struct el_waiter *waiter;
+	struct el_alarm *alarm;
+	wait_queue_head_t wait;
+	struct list_head gate_link;
+	struct hlist_node gate_watch;
+	unsigned long todo;
+	struct llist_node todo_node;
+	u64 id;
+	struct pid *owner;
+	char comm[TASK_COMM_LEN];
+	struct el_label *label;
+	u64 since;
+};
+
+#define el_for_each_hold(hold, token, i) \
+	for ((i) = 0; (i) < (token)->count && ((hold) = (token)->set[i], true); (i)++)
+
+int el_tokens_init(void);
+void el_tokens_exit(void);
+
+struct el_token *el_token_new(struct el_domain *domain);
+void el_token_get(struct el_token *token);
+void el_token_put(struct el_token *token);
+struct file *el_token_file(struct el_token *token);
+struct el_token *el_token_of(struct file *file);
+
+struct el_hold *el_hold_first(struct el_token *token, struct el_entity *entity, u8 mode);
+struct el_hold *el_hold_new(struct el_token *token, struct el_entity *entity, u8 mode);
+void el_hold_free(struct el_hold *hold);
+
+struct el_label *el_label_read(u64 user, u32 len);
+void el_token_set_owner(struct el_token *token, struct el_label *label);
+
+void el_token_pend(struct el_token *token);
+bool el_token_grant(struct el_token *token);
+bool el_token_leave(struct el_token *token, u8 from);
+void el_token_left(struct el_token *token, u8 state, int error);
+
+void el_token_todo(struct el_token *token);
+void el_token_todo_begin(struct el_token *token);
+
+#endif /* EL_TOKEN_H */

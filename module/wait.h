@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Deadlines, threads that block until one, and alarms for those that do not. */
+#ifndef EL_WAIT_H
+#define EL_WAIT_H
+
+#include <linux/ktime.h>
+#include <linux/types.h>
+
+struct el_token;
+struct el_waiter;
+
+/**
+ * struct el_deadline - until when a verb may wait
+ * @expires: absolute time of @clock, in the initial time namespace;
+ *	KTIME_MAX = no end
+ * @clock: CLOCK_MONOTONIC, _REALTIME or _BOOTTIME
+ * @refusal: what a verb that would have to wait returns instead: -EAGAIN, or
+ *	-ETIMEDOUT for a time that has passed; 0 = it may wait
+ */
+struct el_deadline {
+	ktime_t expires;
+	clockid_t clock;
+	int refusal;
+};
+
+#define EL_CLOCK_FLAGS	(ENTITYLOCK_CLOCK_REALTIME | ENTITYLOCK_CLOCK_BOOTTIME)
+
+int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags);
+int el_wait_sleep(const struct el_waiter *waiter, const struct el_deadline *deadline);
+
+int el_alarm_prepare(struct el_token *token, const struct el_deadline *deadline);
+void el_alarm_arm(struct el_token *token, const struct el_deadline *deadline);
+void el_alarm_disarm(struct el_token *token);
+bool el_alarm_rang(const struct el_token *token);
+void el_alarm_free(struct el_token *token);
+
+#endif /* EL_WAIT_H */
