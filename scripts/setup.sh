@@ -149,7 +149,8 @@ keep_kernel()
 	depmod -b "$root" "$1"
 	ln -s "root/lib/modules/$1" "$tmp/kernel/modules"
 	ln -s "$2" "$tmp/kernel/build"
-	unpack_image "$root/boot/vmlinuz-$1" > "$tmp/kernel/vmlinux"
+	unpack_image "$(ls "$root/boot/vmlinuz-$1" "$root/lib/modules/$1/vmlinuz" 2>/dev/null)" \
+		> "$tmp/kernel/vmlinux"
 	echo "$1" > "$tmp/kernel/release"
 	rm -rf "$dir"
 	mkdir -p "${dir%/*}"
@@ -211,7 +212,7 @@ kernel_sid()
 	say "fetching kernel $name ($release)"
 	# shellcheck disable=SC2046  # one argument a package
 	sid_download $(in_sid apt-cache depends --important --recurse "linux-image-$release" |
-		grep -E '^linux-(image|binary|modules)-')
+		grep -E '^linux-(base|image|binary|modules)-[0-9]')
 	keep_kernel "$release" "$cache/sid/usr/src/linux-headers-$release"
 }
 
