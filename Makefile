@@ -31,7 +31,7 @@ module: kernel
 
 userspace: setup
 	@mkdir -p $(O)
-	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C userspace O=$(O)
+	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C userspace O=$(O)/userspace
 
 selftests: userspace
 	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests O=$(O)
