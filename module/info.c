@@ -179,10 +179,11 @@ void el_token_show_fdinfo(struct seq_file *seq, struct file *file)
 	seq_printf(seq, "count:\t%u\n", token->count);
 	seq_printf(seq, "owner:\t%d\n", pid_nr_ns(token->owner, ns));
 	seq_puts(seq, "comm:\t");
-	el_seq_escape(seq, token->comm, strnlen(token->comm, sizeof(token->comm)));
+	el_seq_escape(seq, token->comm, strnlen(token->comm, sizeof(token->comm)),
+		      EL_SPECIAL);
 	seq_puts(seq, "\nlabel:\t");
 	if (token->label)
-		el_seq_escape(seq, token->label->text, token->label->len);
+		el_seq_escape(seq, token->label->text, token->label->len, EL_SPECIAL);
 	seq_putc(seq, '\n');
 	spin_unlock(&token->lock);
 	mutex_unlock(&token->mutex);

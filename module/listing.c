@@ -33,25 +33,21 @@
 /* Most holders, and most waiters, that a line shows. */
 #define EL_SHOWN	16
 
-static bool is_plain(unsigned char c)
-{
-	return c > ' ' && c < 0x7f && !strchr("#\\:,", c);
-}
-
 /**
  * el_seq_escape - show bytes that a user chose
  * @seq: where
  * @text: the bytes
  * @len: their number
+ * @special: what separates things there
  *
- * All that is no printable ASCII, and what separates things, becomes \\xHH.
+ * All that is no printable ASCII, a space, and what is special becomes \xHH.
  */
-void el_seq_escape(struct seq_file *seq, const char *text, size_t len)
+void el_seq_escape(struct seq_file *seq, const char *text, size_t len, const char *special)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++) {
-		if (is_plain(text[i]))
+		if (text[i] > ' ' && text[i] < 0x7f && !strchr(special, text[i]))
 			seq_putc(seq, text[i]);
 		else
 			seq_printf(seq, "\\x%02x", (unsigned char)text[i]);
@@ -65,10 +61,12 @@ static void show_token(struct seq_file *seq, struct el_token *token, u8 mode)
 
 	spin_lock(&token->lock);
 	seq_printf(seq, "%llu:%c:%d:", token->id, letter, pid_nr_ns(token->owner, ns));
-	el_seq_escape(seq, token->comm, strnlen(token->comm, sizeof(token->comm)));
+	el_seq_escape(seq, token->comm, strnlen(token->comm, sizeof(token->comm)),
+		      EL_SPECIAL_ITEM);
 	seq_putc(seq, ':');
 	if (token->label)
-		el_seq_escape(seq, token->label->text, token->label->len);
+		el_seq_escape(seq, token->label->text, token->label->len,
+			      EL_SPECIAL_ITEM);
 	spin_unlock(&token->lock);
 }
 
@@ -149,7 +147,7 @@ static int listing_show(struct seq_file *seq, void *v)
 		return SEQ_SKIP;
 
 	queue = &entity->queue;
-	el_seq_escape(seq, entity->name, entity->name_len);
+	el_seq_escape(seq, entity->name, entity->name_len, EL_SPECIAL);
 	spin_lock(&entity->lock);
 	seq_printf(seq, "\t%s\t%llu\t%u\t%u\t", entity_state(queue), entity_fence(entity),
 		   queue->nr_holders, queue->nr_waiters);

@@ -25,6 +25,10 @@ struct el_listing {
 extern const struct seq_operations el_listing_ops;
 
 void el_listing_end(struct el_listing *listing);
-void el_seq_escape(struct seq_file *seq, const char *text, size_t len);
+/* What is escaped in a column, and in an item within one, beside what is not printable. */
+#define EL_SPECIAL	"#\\"
+#define EL_SPECIAL_ITEM	"#\\:,"
+
+void el_seq_escape(struct seq_file *seq, const char *text, size_t len, const char *special);
 
 #endif /* EL_LISTING_H */

@@ -53,10 +53,12 @@ u32 el_order_unique(struct el_hold **set, u32 count)
 	u32 i, unique = 0;
 
 	for (i = 0; i < count; i++) {
-		if (unique && set[unique - 1]->entity == set[i]->entity)
+		if (unique && set[unique - 1]->entity == set[i]->entity) {
 			set[unique - 1]->want = max(set[unique - 1]->want, set[i]->want);
-		else
-			swap(set[unique++], set[i]);
+		} else {
+			swap(set[unique], set[i]);
+			unique++;
+		}
 	}
 	return unique;
 }
