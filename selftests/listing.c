@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0
+/* D5: read(2) on a domain fd lists entities, holders, waiters. */
+#include "harness.h"
+
+#define HEADER	"#name\tstate\tfence\tholders\twaiters\tholder\twaiter"
+
+static char *listing(size_t chunk)
+{
+	int fd = domain_open(O_RDONLY);
+	char *text = listing_read(fd, chunk);
+
+	close(fd);
+	return text;
+}
+
+static unsigned int count_lines(const char *text)
+{
+	unsigned int lines = 0;
+
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+/* Undo \xHH; returns the number of bytes, -1 for an escape that is none. */
+static int unescape(const char *text, unsigned char *bytes)
+{
+	int len = 0;
+
+	for (; *text; len++) {
+		unsigned int byte;
+
+		if (*text != '\\') {
+			bytes[len] = *text++;
+			continue;
+		}
+		if (sscanf(text, "\\x%2x", &byte) != 1)
+			return -1;
+		bytes[len] = byte;
+		text += 4;
+	}
+	return len;
+}
+
+/* D5: a header line that begins with # names the columns. */
+TEST_F(entitylock, D5_empty_domain_lists_its_header)
+{
+	char *text = listing(4096);
+
+	ASSERT_NE(NULL, text);
+	/* New columns only at the end. */
+	EXPECT_EQ(0, strncmp(HEADER, text, strlen(HEADER)));
+	EXPECT_EQ(1, count_lines(text));
+	EXPECT_EQ('\n', text[strlen(text) - 1]);
+	free(text);
+}
+
+/* D5: one line an entity: state, fence, holders, waiters. */
+TEST_F(entitylock, D5_one_line_an_entity)
+{
+	int held = hold(self->domain, "held");
+	int free_one = idle(self->domain, "free");
+	struct entitylock_info info = token_info(held);
+	char expect[128];
+	struct call call;
+	struct row row;
+	char *text;
+	int token;
+
+	ASSERT_LE(0, held);
+	ASSERT_LE(0, free_one);
+	ASSERT_EQ(0, token_label(held, "import"));
+	ASSERT_TRUE(listing_find("held", &row));
+	EXPECT_STREQ("held-exclusive", row.state);
+	EXPECT_EQ(info.fence, row.fence);
+	EXPECT_EQ(1, row.holders);
+	EXPECT_EQ(0, row.waiters);
+	snprintf(expect, sizeof(expect), "%llu:x:%d:listing:import", info.id, getpid());
+	EXPECT_STREQ(expect, row.holder);
+	EXPECT_STREQ("-", row.waiter);
+
+	ASSERT_TRUE(listing_find("free", &row));
+	EXPECT_STREQ("free", row.state);
+	EXPECT_EQ(0, row.holders);
+	EXPECT_EQ(0, row.waiters);
+	EXPECT_STREQ("-", row.holder);
+	EXPECT_STREQ("-", row.waiter);
+
+	call_acquire(&call, self->domain, "held", EXCLUSIVE, FOREVER);
+	ASSERT_TRUE(eventually(token_waiters(held) == 1));
+	ASSERT_TRUE(listing_find("held", &row));
+	EXPECT_EQ(1, row.holders);
+	EXPECT_EQ(1, row.waiters);
+	EXPECT_NE(NULL, strstr(row.waiter, ":x:"));
+
+	text = listing(4096);
+	EXPECT_EQ(3, count_lines(text));
+	free(text);
+	close(held);
+	close(free_one);
+	token = call_result(&call);
+	EXPECT_LE(0, token);
+	close(token);
+	EXPECT_FALSE(listing_find("held", &row));
+}
+
+/* D5: shared holders. */
+TEST_F(entitylock, D5_shared_holders)
+{
+	int first = acquire(self->domain, "a", SHARED, 0, NOWAIT);
+	int second = acquire(self->domain, "a", SHARED, 0, NOWAIT);
+	char expect[64];
+	struct row row;
+
+	ASSERT_LE(0, first);
+	ASSERT_LE(0, second);
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_STREQ("held-shared", row.state);
+	EXPECT_EQ(2, row.holders);
+	for (int i = 0; i < 2; i++) {
+		snprintf(expect, sizeof(expect), "%llu:s:%d:",
+			 token_info(i ? first : second).id, getpid());
+		EXPECT_NE(NULL, strstr(row.holder, expect));
+	}
+	close(first);
+	close(second);
+}
+
+/* D5: bytes outside printable ASCII, space, # and backslash as \xHH. */
+TEST_F(entitylock, D5_every_byte_of_a_name_is_escaped)
+{
+	struct entitylock_entity set[256];
+	unsigned char names[256][2];
+	bool seen[256] = { false };
+	char *text, *line;
+	int token;
+
+	for (int i = 0; i < 256; i++) {
+		names[i][0] = i;
+		names[i][1] = '.';
+		set[i] = (struct entitylock_entity){
+			.name = ptr(names[i]),
+			.name_len = 2,
+			.mode = EXCLUSIVE,
+		};
+	}
+	token = acquire_set(self->domain, set, 256, 0, NOWAIT);
+	ASSERT_LE(0, token);
+	text = listing(65536);
+	ASSERT_NE(NULL, text);
+	EXPECT_EQ(257, count_lines(text));
+	for (line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+		unsigned char bytes[ENTITYLOCK_NAME_MAX + 1];
+		unsigned char byte;
+		struct row row;
+
+		ASSERT_TRUE(row_parse(line, &row));
+		ASSERT_EQ(2, unescape(row.name, bytes));
+		byte = bytes[0];
+		EXPECT_EQ('.', bytes[1]);
+		EXPECT_FALSE(seen[byte]);
+		seen[byte] = true;
+		/* Escaped where it must be, and nowhere else. */
+		EXPECT_EQ(byte <= ' ' || byte >= 0x7f || byte == '#' || byte == '\\',
+			  row.name[0] == '\\' && strlen(row.name) == 5);
+	}
+	for (int i = 0; i < 256; i++)
+		EXPECT_TRUE(seen[i]);
+	free(text);
+	close(token);
+}
+
+/* D5: a name of 255 bytes, each of which is escaped. */
+TEST_F(entitylock, D5_longest_name)
+{
+	unsigned char name[ENTITYLOCK_NAME_MAX], bytes[4 * ENTITYLOCK_NAME_MAX + 1];
+	struct entitylock_entity entity = {
+		.name = ptr(name),
+		.name_len = sizeof(name),
+		.mode = EXCLUSIVE,
+	};
+	struct row row;
+	char *text;
+	int token;
+
+	memset(name, '\n', sizeof(name));
+	token = acquire_set(self->domain, &entity, 1, 0, NOWAIT);
+	ASSERT_LE(0, token);
+	text = listing(65536);
+	ASSERT_EQ(2, count_lines(text));
+	ASSERT_TRUE(row_parse(strchr(text, '\n') + 1, &row));
+	ASSERT_EQ((int)sizeof(name), unescape(row.name, bytes));
+	EXPECT_EQ(0, memcmp(name, bytes, sizeof(name)));
+	free(text);
+	close(token);
+}
+
+/* D5: a label and a command cannot break the line or its columns. */
+TEST_F(entitylock, D5_label_and_command_are_escaped)
+{
+	static const char label[] = "a\nb\tc #\\\x01\x7f\xc3\xa9\xff";
+	unsigned char bytes[4096];
+	char comm[16] = "", *field;
+	int token = hold(self->domain, "a");
+	struct row row;
+	char *text;
+	FILE *file;
+
+	ASSERT_LE(0, token);
+	file = fopen("/proc/self/comm", "re+");
+	ASSERT_NE(NULL, file);
+	fputs("x\ty\nz #\\", file);
+	fclose(file);
+	ASSERT_EQ(0, token_label(token, label));
+	file = fopen("/proc/self/comm", "re");
+	ASSERT_NE(NULL, file);
+	/* All but the line end that /proc adds. */
+	ASSERT_LT(0, fread(comm, 1, sizeof(comm) - 1, file));
+	fclose(file);
+	comm[strlen(comm) - 1] = '\0';
+
+	text = listing(4096);
+	EXPECT_EQ(2, count_lines(text));
+	free(text);
+	ASSERT_TRUE(listing_find("a", &row));
+	field = row.holder;
+	for (int i = 0; i < 3; i++) {
+		field = strchr(field, ':');
+		ASSERT_NE(NULL, field);
+		field++;
+	}
+	ASSERT_LT(0, unescape(field, bytes));
+	EXPECT_EQ(0, memcmp(comm, bytes, strlen(comm)));
+	EXPECT_EQ(':', bytes[strlen(comm)]);
+	EXPECT_EQ(0, memcmp(label, bytes + strlen(comm) + 1, strlen(label)));
+	close(token);
+}
+
+/* Whether @list has the first 16 of @tokens in this order and then ",+N". */
+static bool lists_first_16(const char *list, const int *tokens, unsigned int count)
+{
+	char more[16];
+
+	for (int i = 0; i < 16; i++) {
+		char id[32];
+		size_t len;
+
+		len = snprintf(id, sizeof(id), "%llu:", token_info(tokens[i]).id);
+		if (strncmp(list, id, len))
+			return false;
+		list = strchr(list, ',');
+		if (!list)
+			return false;
+		list++;
+	}
+	snprintf(more, sizeof(more), "+%u", count - 16);
+	return !strcmp(list, more);
+}
+
+/* D5: at most the first 16 waiters, in the order of the queue, the rest counted. */
+TEST_F(entitylock, D5_first_16_waiters_in_order)
+{
+	enum { COUNT = 20 };
+	int holder = hold(self->domain, "a");
+	int tokens[COUNT];
+	struct call calls[COUNT];
+	struct row row;
+
+	ASSERT_LE(0, holder);
+	for (int i = 0; i < COUNT; i++) {
+		tokens[i] = idle(self->domain, "a");
+		call_lock(&calls[i], tokens[i], FOREVER);
+		ASSERT_TRUE(eventually(token_waiters(holder) == (__u32)i + 1));
+	}
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_EQ(COUNT, row.waiters);
+	EXPECT_TRUE(lists_first_16(row.waiter, tokens, COUNT));
+	close(holder);
+	for (int i = 0; i < COUNT; i++) {
+		EXPECT_EQ(0, call_result(&calls[i]));
+		close(tokens[i]);
+	}
+}
+
+/* D5: at most the first 16 holders, the rest counted. */
+TEST_F(entitylock, D5_first_16_holders)
+{
+	enum { COUNT = 20 };
+	int tokens[COUNT];
+	struct row row;
+
+	for (int i = 0; i < COUNT; i++) {
+		tokens[i] = acquire(self->domain, "a", SHARED, 0, NOWAIT);
+		ASSERT_LE(0, tokens[i]);
+	}
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_EQ(COUNT, row.holders);
+	EXPECT_NE(NULL, strstr(row.holder, ",+4"));
+	for (int i = 0; i < COUNT; i++)
+		close(tokens[i]);
+}
+
+/* D5: what is read in small pieces is the same text. */
+TEST_F(entitylock, D5_partial_reads_make_the_same_text)
+{
+	static const size_t chunks[] = { 1, 2, 7, 100, 4095, 4096, 4097, 1 << 20 };
+	static struct numbered many;
+	char *whole, *pieces;
+	int token;
+
+	numbered_set(&many, 0, 200, EXCLUSIVE);
+	token = acquire_set(self->domain, many.set, 200, 0, NOWAIT);
+	ASSERT_LE(0, token);
+	whole = listing(1 << 20);
+	ASSERT_NE(NULL, whole);
+	EXPECT_EQ(201, count_lines(whole));
+	for (size_t i = 0; i < ARRAY_SIZE(chunks); i++) {
+		pieces = listing(chunks[i]);
+		ASSERT_NE(NULL, pieces);
+		EXPECT_STREQ(whole, pieces);
+		free(pieces);
+	}
+	free(whole);
+	close(token);
+}
+
+/* D5: every one of many entities has its line, once. */
+TEST_F(entitylock, D5_10000_entities)
+{
+	enum { TOKENS = 10 };
+	static struct numbered many;
+	static unsigned char seen[TOKENS * 1000];
+	unsigned int lines = 0;
+	int tokens[TOKENS];
+	char *text, *line;
+
+	for (int i = 0; i < TOKENS; i++) {
+		numbered_set(&many, i * 1000, 1000, EXCLUSIVE);
+		tokens[i] = acquire_set(self->domain, many.set, 1000, 0, NOWAIT);
+		ASSERT_LE(0, tokens[i]);
+	}
+	text = listing(65536);
+	ASSERT_NE(NULL, text);
+	for (line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+		unsigned int number = strtoul(line, NULL, 10);
+
+		ASSERT_GT(sizeof(seen), number);
+		seen[number]++;
+		lines++;
+	}
+	EXPECT_EQ(sizeof(seen), lines);
+	for (size_t i = 0; i < sizeof(seen); i++)
+		EXPECT_EQ(1, seen[i]);
+	free(text);
+	for (int i = 0; i < TOKENS; i++)
+		close(tokens[i]);
+}
+
+static void *come_and_go(void *data)
+{
+	atomic_bool *stop = data;
+	int domain = domain_open(O_RDWR);
+
+	for (unsigned int i = 0; !*stop; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "name%u", i % 1000);
+		close(hold(domain, name));
+	}
+	close(domain);
+	return NULL;
+}
+
+/* D5: while entities come and go, each line is whole, and who stays is listed. */
+TEST_F(entitylock, D5_lines_are_whole_while_entities_come_and_go)
+{
+	atomic_bool stop = false;
+	int token = hold(self->domain, "stays");
+	pthread_t threads[2];
+
+	ASSERT_LE(0, token);
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, come_and_go, &stop));
+	for (unsigned int i = 0; i < scaled(200, 20); i++) {
+		char *text = listing(i % 2 ? 512 : 65536);
+		char *line;
+
+		ASSERT_NE(NULL, text);
+		for (line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+			struct row row;
+
+			ASSERT_TRUE(row_parse(line, &row));
+			ASSERT_TRUE(!strncmp(row.name, "name", 4) || !strcmp(row.name, "stays"));
+		}
+		free(text);
+	}
+	stop = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	close(token);
+}
+
+/* Errors: EFAULT for a buffer that cannot be written, and nothing is lost by it. */
+TEST_F(entitylock, D5_EFAULT_from_read)
+{
+	char *volatile nowhere = (char *)8;
+	int fd = domain_open(O_RDONLY);
+	char *text;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, read(fd, nowhere, 4096));
+	EXPECT_EQ(EFAULT, errno);
+	text = listing_read(fd, 4096);
+	ASSERT_NE(NULL, text);
+	EXPECT_EQ(0, strncmp(HEADER, text, strlen(HEADER)));
+	free(text);
+	close(fd);
+}
+
+SELFTEST_MAIN
