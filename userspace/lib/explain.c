@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What went wrong, in words, and what to do. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,8 @@ static const struct {
 
 const char *entitylock_explain(enum entitylock_verb verb, int error)
 {
-	int number = abs(error);
+	/* Not abs(), which the least number has no answer for. */
+	int number = error > -INT_MAX ? abs(error) : INT_MAX;
 	const char *text;
 	size_t i;
 
