@@ -23,7 +23,7 @@ die()
 kernel_dir()
 {
 	case $1 in
-	debug)	echo "$cache/debug" ;;
+	debug*)	echo "$cache/$1" ;;
 	*)	echo "$cache/kernels/$1" ;;
 	esac
 }

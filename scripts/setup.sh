@@ -6,7 +6,7 @@
 #   base          to build, and to boot a virtual machine
 #   kernel-NAME   a kernel to boot and its headers: 6.1 6.1-rt 6.12 6.12-rt 7.2
 #   source        the newest kernel source
-#   debug         the sanitised kernel
+#   debug         the sanitised kernel; debug-NAME: with scripts/debug-NAME.config
 #   check         what "make check" needs
 #   all           everything but the -rt kernels
 #
@@ -253,8 +253,9 @@ part()
 	kernel-6.12-rt)	a_kernel 6.12-rt kernel 6.12-rt-amd64 ;;
 	kernel-7.2)	a_kernel 7.2 kernel_sid ;;
 	source)		once "$cache/source/linux-source.tar.xz" source_newest ;;
-	debug | kernel-debug)
-		"$top/scripts/debug-kernel.sh" ;;
+	debug | debug-*)
+		"$top/scripts/debug-kernel.sh" "$1" ;;
+	kernel-debug*)	part "${1#kernel-}" ;;
 	check)
 		# shellcheck disable=SC2086
 		packages $check_packages
