@@ -136,10 +136,12 @@ TEST_F(pass, not_a_token)
 TEST_F(pass, table_full)
 {
 	struct rlimit limit, full;
+	int next = dup(self->token);
 
+	close(next);
 	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
 	full = limit;
-	full.rlim_cur = open_fds();
+	full.rlim_cur = next;
 	ASSERT_EQ(0, entitylock_send(self->sock[0], self->token, NULL, 0));
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &full));
 	EXPECT_EQ(-EMFILE, entitylock_recv(self->sock[1], NULL, NULL));
