@@ -3,9 +3,9 @@
 #include "harness.h"
 
 /* Nouns: gone with the last token: hundreds of thousands of names, one after another. */
-TEST_F(entitylock, NOUN_300000_names_come_and_go)
+TEST_F(entitylock, NOUN_names_come_and_go)
 {
-	unsigned int count = scaled(300000, 5000);
+	unsigned int count = scaled(200000, 5000);
 
 	for (unsigned int i = 0; i < count; i++) {
 		char name[16];

@@ -67,6 +67,8 @@ FIXTURE_TEARDOWN(entitylock)
 		for (struct __fixture_metadata *f = __fixture_list; f; f = f->next) \
 			for (struct __test_metadata *t = f->tests; t; t = t->next) \
 				t->timeout = test_seconds();		\
+		ksft_print_msg("%.1f times slower than a stock kernel, emulated\n", \
+			       speed_scale());				\
 		return test_harness_run(argc, argv);			\
 	}
 
