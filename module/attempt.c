@@ -28,6 +28,7 @@
 #include <linux/slab.h>
 
 #include "attempt.h"
+#include "breakage.h"
 #include "domain.h"
 #include "entity.h"
 #include "fence.h"
@@ -61,7 +62,7 @@ static void grant_waiters(struct el_entity *entity)
 	struct el_hold *hold;
 
 	lockdep_assert_held(&entity->lock);
-	while ((hold = el_queue_grant_next(&entity->queue))) {
+	while (!el_break_lostwake() && (hold = el_queue_grant_next(&entity->queue))) {
 		hold_granted(hold);
 		if (++batch == EL_BATCH) {
 			batch = 0;
@@ -89,7 +90,7 @@ static int hold_request(struct el_hold *hold, bool last, int refusal)
 	spin_lock(&entity->lock);
 	if (unlikely(!entity->fence))
 		entity->fence = el_fence_reclaimed(entity->hash);
-	if (el_queue_try(&entity->queue, hold)) {
+	if (el_queue_try(&entity->queue, hold) || el_break_nolock()) {
 		token->floor = max(token->floor, entity->fence);
 	} else if (!el_queue_may_wait(&entity->queue, hold)) {
 		ret = -EDEADLK;
