@@ -343,6 +343,25 @@ TEST_F(entitylock, L6_asynchronous_EXTEND_that_times_out)
 	close(busy);
 }
 
+/* L6: an UNLOCK that succeeds is the end of the error as well. */
+TEST_F(entitylock, L6_UNLOCK_forgets_the_error)
+{
+	int token = hold(self->domain, "a");
+	int busy = hold(self->domain, "b");
+
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, busy);
+	ASSERT_EQ(0, extend_these(token, ENTITYLOCK_ASYNC, in_ms(20), X("b")));
+	ASSERT_EQ(POLLIN | POLLERR, token_poll_wait(token, POLLIN));
+	EXPECT_EQ(-EAGAIN, extend_these(token, 0, NOWAIT, X("b")));
+	EXPECT_EQ(-ETIMEDOUT, token_info(token).error);
+	EXPECT_EQ(0, unlock(token));
+	EXPECT_EQ(0, token_info(token).error);
+	EXPECT_EQ(0, token_poll(token));
+	close(token);
+	close(busy);
+}
+
 /* L6: asynchronous CONVERT likewise. */
 TEST_F(entitylock, L6_asynchronous_CONVERT)
 {

@@ -167,7 +167,7 @@ struct call {
 	int fd;
 	unsigned long cmd;
 	void *arg;
-	int ret;
+	atomic_int ret;
 	_Atomic pid_t tid;
 	pthread_t thread;
 	struct entitylock_entity entity;

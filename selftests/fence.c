@@ -296,21 +296,36 @@ TEST_F(entitylock, L10_under_contention)
 	}
 }
 
-/* L2, L10: a set that failed has changed no fence of the entities that it had taken. */
-TEST_F(entitylock, L2_a_failed_set_changes_no_fence)
+static __u64 version_of(int token)
+{
+	struct entitylock_entity entity = { 0 };
+	struct entitylock_info info = {
+		.entities = ptr(&entity),
+		.entity_size = sizeof(entity),
+		.capacity = 1,
+	};
+
+	return el_ioctl(token, ENTITYLOCK_IOC_INFO, &info) ? ~0ULL : entity.version;
+}
+
+/* L2: a set that failed has changed no fence and no version of what it had taken. */
+TEST_F(entitylock, L2_a_failed_set_changes_no_fence_and_no_version)
 {
 	int busy = hold(self->domain, "b");
 	int watched = idle(self->domain, "a");
 	struct row before, after;
+	__u64 version;
 
 	ASSERT_LE(0, busy);
 	ASSERT_LE(0, watched);
 	ASSERT_EQ(0, try_lock(self->domain, "a", EXCLUSIVE));
 	ASSERT_TRUE(listing_find("a", &before));
+	version = version_of(watched);
 	EXPECT_EQ(-EAGAIN, acquire_these(self->domain, 0, NOWAIT, X("a"), X("b")));
 	EXPECT_EQ(-ETIMEDOUT, acquire_these(self->domain, 0, in_ms(5), X("a"), X("b")));
 	ASSERT_TRUE(listing_find("a", &after));
 	EXPECT_EQ(before.fence, after.fence);
+	EXPECT_EQ(version, version_of(watched));
 	close(busy);
 	close(watched);
 }
