@@ -200,7 +200,7 @@ TEST_F(race, L4_completed_or_cancelled)
 	ASSERT_LE(0, holder);
 	ASSERT_LE(0, waiter);
 	ASSERT_LE(0, behind);
-	for (unsigned int round = 0; round < scaled(400, 60); round++) {
+	for (unsigned int round = 0; round < scaled(250, 40); round++) {
 		struct start_line line = { 0 };
 		struct releaser releaser = {
 			.line = &line,
@@ -289,7 +289,7 @@ TEST_F(entitylock, L2_SIGKILL_in_LOCK)
 	ASSERT_LE(0, holder);
 	ASSERT_LE(0, waiter);
 	ASSERT_LE(0, behind);
-	for (unsigned int round = 0; round < scaled(300, 30); round++) {
+	for (unsigned int round = 0; round < scaled(200, 30); round++) {
 		struct start_line line = { 0 };
 		struct releaser releaser = {
 			.line = &line,
@@ -350,7 +350,7 @@ TEST_F(entitylock, L2_SIGKILL_in_ACQUIRE)
 	ASSERT_LE(0, holder);
 	ASSERT_LE(0, behind);
 	ASSERT_NE(MAP_FAILED, granted);
-	for (unsigned int round = 0; round < scaled(300, 30); round++) {
+	for (unsigned int round = 0; round < scaled(200, 30); round++) {
 		struct start_line line = { 0 };
 		struct releaser releaser = {
 			.line = &line,

@@ -147,7 +147,7 @@ TEST_F(entitylock, L3_newcomers_wait_behind_an_upgrade)
 
 	ASSERT_LE(0, token);
 	ASSERT_LE(0, other);
-	call_convert(&upgrade, token, EXCLUSIVE, in_ms(300));
+	call_convert(&upgrade, token, EXCLUSIVE, in_ms(600));
 	ASSERT_TRUE(eventually(token_waiters(other) == 1));
 	EXPECT_EQ(-EAGAIN, try_lock(self->domain, "a", SHARED));
 	call_acquire(&reader, self->domain, "a", SHARED, FOREVER);

@@ -107,7 +107,7 @@ TEST_F(entitylock, L3_timed_out_waiter_leaves_the_queue)
 	int token;
 
 	ASSERT_LE(0, holder);
-	call_acquire(&first, self->domain, "a", EXCLUSIVE, in_ms(300));
+	call_acquire(&first, self->domain, "a", EXCLUSIVE, in_ms(600));
 	ASSERT_TRUE(eventually(token_waiters(holder) == 1));
 	call_acquire(&second, self->domain, "a", EXCLUSIVE, FOREVER);
 	ASSERT_TRUE(eventually(token_waiters(holder) == 2));
@@ -149,7 +149,7 @@ TEST_F(entitylock, L2_timed_out_set_changes_nothing)
 	ASSERT_LE(0, busy);
 	ASSERT_EQ(0, try_lock(self->domain, "a", EXCLUSIVE));
 	ASSERT_TRUE(listing_find("a", &before));
-	call_acquire_set(&call, self->domain, set, ARRAY_SIZE(set), in_ms(300));
+	call_acquire_set(&call, self->domain, set, ARRAY_SIZE(set), in_ms(600));
 	ASSERT_TRUE(eventually(token_waiters(busy) == 1));
 	/* It waits for b with a in its hand, and without c. */
 	EXPECT_EQ(-EAGAIN, token_lock(watcher, 0, NOWAIT));

@@ -238,7 +238,7 @@ TEST_F(entitylock, L5_who_gives_up_is_counted_out)
 TEST_F(entitylock, L5_timed_out_request_lets_others_in)
 {
 	int holder = hold(self->domain, "a");
-	__u64 deadline = in_ms(200);
+	__u64 deadline = in_ms(600);
 	struct call call;
 	int behind;
 

@@ -163,7 +163,7 @@ TEST_F(entitylock, L3_readers_behind_a_writer_that_times_out)
 	int token;
 
 	ASSERT_LE(0, holder);
-	call_acquire(&writer, self->domain, "a", EXCLUSIVE, in_ms(300));
+	call_acquire(&writer, self->domain, "a", EXCLUSIVE, in_ms(600));
 	ASSERT_TRUE(eventually(token_waiters(holder) == 1));
 	call_acquire(&reader, self->domain, "a", SHARED, FOREVER);
 	ASSERT_TRUE(eventually(token_waiters(holder) == 2));

@@ -112,7 +112,7 @@ TEST_F(entitylock, L8_SA_RESTART_keeps_the_deadline)
 
 	ASSERT_LE(0, holder);
 	handle(SA_RESTART);
-	deadline = in_ms(300);
+	deadline = in_ms(600);
 	call_acquire(&call, self->domain, "a", EXCLUSIVE, deadline);
 	ASSERT_TRUE(eventually(token_waiters(holder) == 1));
 	pthread_kill(call.thread, SIGUSR1);
