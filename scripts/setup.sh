@@ -8,6 +8,7 @@
 #   source        the newest kernel source
 #   debug         the sanitised kernel; debug-NAME: with scripts/debug-NAME.config
 #   check         what "make check" needs
+#   bench         what "make bench" needs
 #   all           everything but the -rt kernels
 #
 # Kernels, sources and the sid chroot are kept in $ENTITYLOCK_CACHE
@@ -32,6 +33,8 @@ base_packages='
 	qemu-system-x86
 	xz-utils
 	zstd'
+bench_packages='
+	gnuplot-nox'
 check_packages='
 	coccinelle
 	perl
@@ -260,8 +263,11 @@ part()
 		# shellcheck disable=SC2086
 		packages $check_packages
 		once "$cache/kernel-scripts/checkpatch.pl" checkers ;;
+	bench)
+		# shellcheck disable=SC2086
+		packages $bench_packages ;;
 	all)
-		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check; do
+		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench; do
 			part "$each"
 		done ;;
 	*)		die "no such part: $1 (see the top of $0)" ;;
