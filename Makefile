@@ -49,8 +49,11 @@ test-debug: KERNEL := debug
 test-debug: TIMEOUT := 3600
 test-debug: test
 
-bench: all selftests
-	@$(vm_run) -- selftests/bench/run.sh
+bench: all
+	@scripts/setup.sh bench
+	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests/bench O=$(O)
+	@$(vm_run) -- selftests/bench/run.sh > $(O)/bench/$(KERNEL).csv
+	@selftests/bench/report.sh $(O)/bench/$(KERNEL).csv
 
 torture: all selftests
 	@$(vm_run) --timeout $$(($(MINUTES) * 60 + 300)) -- selftests/torture.sh $(MINUTES)
@@ -70,7 +73,7 @@ help:
 #? make test            the self-tests, in a virtual machine
 #? make test-debug      the same on the sanitised kernel
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
-#? make bench           what the calls cost
+#? make bench           what the calls cost, beside their peers; kept in build/bench/
 #? make torture         random verbs from many processes (MINUTES=10)
 #? make check           style, static analysis, layouts, rules without a test
 #? make setup           install what all of it needs; done by the others as they need it

@@ -53,10 +53,12 @@ static void measure(struct bench_row *row)
 		record(row, (double)time_of(row) / row->calls);
 }
 
-static void warm_up(struct bench_row *row)
+static void warm_up(const struct group *group, struct bench_row *row)
 {
 	if (row->sample) {
-		row->sample(row);
+		/* What is done once may be what can not be done again. */
+		if (group->rounds > 1)
+			row->sample(row);
 		row->count = 0;
 		return;
 	}
@@ -98,7 +100,7 @@ static void run_group(const struct group *group)
 	for (row = group->rows; row < end; row++) {
 		there[row - group->rows] = !row->start || row->start(row);
 		if (there[row - group->rows])
-			warm_up(row);
+			warm_up(group, row);
 	}
 	for (unsigned int round = 0; round < group->rounds; round++) {
 		if (round >= LEAST_ROUNDS && now() - begin > GROUP_NS)
