@@ -33,7 +33,6 @@ kernel_dir()
 in_sid()
 {
 	mkdir -p "$cache/sid$top"
-	# shellcheck disable=SC2016  # the inner shell expands them
 	unshare --mount sh -euc '
 		sid=$1 top=$2
 		shift 2

@@ -186,7 +186,6 @@ sid()
 {
 	packages mmdebstrap
 	say "making a chroot of Debian sid (1 to 2 minutes)"
-	# shellcheck disable=SC2016  # apt expands them
 	mirror=$(. /etc/os-release && apt-get indextargets \
 		--format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' |
 		sed -n "s/^$VERSION_CODENAME //p" | head -n 1)
@@ -202,7 +201,6 @@ sid_download()
 {
 	rm -rf "$cache/sid/tmp/debs"
 	mkdir "$cache/sid/tmp/debs"
-	# shellcheck disable=SC2016
 	quietly in_sid sh -c 'cd /tmp/debs && apt-get -o APT::Sandbox::User=root download "$@"' sh "$@"
 	mv "$cache/sid/tmp/debs" "$tmp/"
 }

@@ -1,0 +1,163 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# check.sh [CHECK ...]: what can be said about the source without running it
+#
+# One line a check, and what it found if it failed; at the end the count.
+# Needs "setup.sh base check kernel-6.1 kernel-6.12 kernel-7.2".
+set -eu
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/common.sh"
+cd "$top"
+
+out=$top/build/check
+mkdir -p "$out"
+exec 9> "$out/.lock"
+flock 9
+
+# files PATTERN...: of the source, committed or not yet
+files()
+{
+	git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
+		[ ! -e "$file" ] || echo "$file"
+	done
+}
+
+# Other checks pass if they succeed, these if they are silent as well.
+silent()
+{
+	"$@" > "$out/said" 2>&1 && [ ! -s "$out/said" ] && return
+	cat "$out/said"
+	return 1
+}
+
+# checkpatch FILES IGNORED: the newest kernel's style, lines up to 100; where
+# what it keeps for the next time is not in the way
+checkpatch()
+{
+	cd "$out"
+	echo "$1" | sed "s,^,$top/," | silent xargs -n 8 -P "$(nproc)" \
+		"$cache/kernel-scripts/checkpatch.pl" --no-tree --strict --terse --show-types \
+		--quiet --no-summary --ignore "$2" -f
+}
+
+# kzalloc_obj (ALLOC_WITH_SIZEOF) is newer than two of our three kernels.
+check_style_module()
+{
+	checkpatch "$(files 'module/*.[ch]' | grep -v compat.h)" ALLOC_WITH_SIZEOF
+}
+
+# Exported headers cannot use BIT.
+check_style_uapi()
+{
+	checkpatch "$(files 'uapi/*.h')" BIT_MACRO
+}
+
+# The one place for the version.
+check_style_compat()
+{
+	checkpatch module/compat.h LINUX_VERSION_CODE,CONSTANT_COMPARISON
+}
+
+# Userspace has no BIT, u32, fallthrough, strscpy or __printf (the first five);
+# a signal handler's variable is volatile, _Atomic is a keyword of C, and the
+# name of a file in /proc may be a function's.
+userspace='BIT_MACRO,PREFER_KERNEL_TYPES,PREFER_FALLTHROUGH,STRCPY,PREFER_DEFINED_ATTRIBUTE_MACRO'
+userspace="$userspace,VOLATILE,CAMELCASE,EMBEDDED_FUNCTION_NAME"
+
+check_style_userspace()
+{
+	checkpatch "$(files 'userspace/*.[ch]')" "$userspace"
+}
+
+# Tests are tables and macros that look like functions.
+check_style_selftests()
+{
+	checkpatch "$(files 'selftests/*.[ch]')" \
+		"$userspace,COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_WITH_FLOW_CONTROL"
+}
+
+# build KERNEL VARIABLE=VALUE...: from nothing, or what is up to date says nothing
+build()
+{
+	rm -rf "$out/module-$1"
+	silent scripts/module.sh --out "$out/module-$1" "$@"
+}
+
+# Bookworm's sparse cannot parse 7.2's headers.
+check_build_6_1()
+{
+	build 6.1 W=1 C=2
+}
+
+check_build_6_12()
+{
+	build 6.12 W=1 C=2
+}
+
+check_build_7_2()
+{
+	build 7.2 W=1
+}
+
+# Those of the kernel's scripts that report, but for one that needs a compiler
+# for OCaml.  What is left out is what spatch thinks of the scripts.
+check_coccinelle()
+{
+	find "$cache/kernel-scripts/coccinelle" -name '*.cocci' -exec grep -q '^virtual report' {} \; \
+		! -exec grep -q 'script:ocaml' {} \; -print0 |
+	xargs -0 -n 1 -P "$(nproc)" sh -c '
+		spatch -D report --very-quiet $(sed -n "s,^// Options: ,,p" "$1") \
+			--sp-file "$1" --dir module -I uapi 2>&1 || echo "$1: failed"' sh > "$out/said"
+	! grep -v '^warning: line [0-9]*: should ' "$out/said" || return
+}
+
+check_analyzer()
+{
+	rm -rf "$out/userspace"
+	silent make -s -C userspace O="$out/userspace" ANALYZE=1 WERROR=1
+}
+
+# Quotes of another shell's text (SC2016) and functions that a trap or a loop
+# calls by name (SC2317) are no mistakes.
+check_shellcheck()
+{
+	files 'scripts/*.sh' 'selftests/*.sh' 'userspace/*.sh' .ci/run |
+		silent xargs shellcheck -x --exclude=SC2016,SC2317 --source-path="$top"
+}
+
+# The layout of the structs is what userspace compiled against.
+check_layout()
+{
+	for compiler in 'gcc -std=c11' 'i686-linux-gnu-gcc -std=c11' 'g++ -x c++ -std=c++11'; do
+		# shellcheck disable=SC2086  # with its options
+		silent $compiler -Wall -Wextra -pedantic -fsyntax-only -isystem uapi \
+			selftests/uapi_layout.c || return
+	done
+}
+
+# Every rule that is built is proved by a test that has its number in its name.
+check_rules()
+{
+	missing=$(sed -e '/^#/d' -e 's/ .*//' selftests/rules | while read -r rule; do
+		grep -qE "\<${rule}_[A-Za-z0-9_]+\)" selftests/*.c ||
+			echo "rule $rule: no test in selftests/ has ${rule}_ in its name"
+	done)
+	[ -z "$missing" ] || { echo "$missing"; return 1; }
+}
+
+[ $# -gt 0 ] || set -- style_module style_compat style_uapi style_userspace style_selftests \
+	build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules
+passed=0 failed=0
+for check; do
+	if ("check_$check") > "$out/result" 2>&1; then
+		echo "ok $check"
+		passed=$((passed + 1))
+	else
+		cat "$out/result"
+		echo "FAILED $check"
+		failed=$((failed + 1))
+	fi
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
