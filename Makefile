@@ -40,7 +40,7 @@ vm: all
 	@$(vm_run) -- "$$VM_CMD"
 
 demo: all
-	@$(vm_run) -- scripts/demo.sh
+	@$(vm_run) -- userspace/examples/demo/demo.sh
 
 test: all selftests
 	@$(vm_run) --debug-opts -- selftests/run.sh
