@@ -35,6 +35,10 @@ base_packages='
 	zstd'
 bench_packages='
 	gnuplot-nox'
+debug_packages='
+	bison
+	flex
+	libelf-dev'
 check_packages='
 	coccinelle
 	perl
@@ -255,6 +259,8 @@ part()
 	kernel-7.2)	a_kernel 7.2 kernel_sid ;;
 	source)		once "$cache/source/linux-source.tar.xz" source_newest ;;
 	debug | debug-*)
+		# shellcheck disable=SC2086
+		packages $debug_packages
 		"$top/scripts/debug-kernel.sh" "$1" ;;
 	kernel-debug*)	part "${1#kernel-}" ;;
 	check)
