@@ -262,7 +262,7 @@ static struct bench_row rows[] = {
 
 const struct group calls_group = {
 	.name = "calls",
-	.rounds = 51,
+	.rounds = 301,
 	.rows = rows,
 	.nr_rows = ARRAY_SIZE(rows),
 };
