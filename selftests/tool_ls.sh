@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The commands "entitylock ls", --version and --help (D5): TAP, a test a line.
+# shellcheck disable=SC2317  # called by soon
+set -u
+PATH=$(cd "$(dirname "$0")/../build/userspace" && pwd):$PATH
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+number=0 failed=0
+
+# result STATUS WHAT: a line of TAP
+result()
+{
+	number=$((number + 1))
+	[ "$1" -eq 0 ] && echo "ok $number $2" && return
+	echo "not ok $number $2"
+	failed=1
+}
+
+# is WHAT GOT EXPECTED
+is()
+{
+	[ "$2" = "$3" ] || echo "# got '$2', expected '$3'"
+	[ "$2" = "$3" ]
+	result $? "$1"
+}
+
+# matches WHAT GOT PATTERN
+matches()
+{
+	[[ $2 =~ $3 ]] || echo "# got '$2', expected '$3'"
+	[[ $2 =~ $3 ]]
+	result $? "$1"
+}
+
+soon()
+{
+	local last=$((SECONDS + 60))
+
+	until "$@"; do
+		[ $SECONDS -lt $last ] || return 1
+		sleep 0.05
+	done
+}
+
+lists()
+{
+	entitylock ls | grep -q "$1"
+}
+
+is 'nothing to list' "$(entitylock ls)" 'NAME  STATE  FENCE  HOLDERS  WAITERS'
+is 'nothing to list, raw' "$(entitylock ls --raw)" $'#name\tstate\tfence\tholders\twaiters\tholder\twaiter'
+
+entitylock run --label 'say "hi"' 'a name' -- sleep 60 &
+holder=$!
+soon lists held-exclusive
+entitylock run --label waits 'a name' -- true &
+waiter=$!
+soon lists waits
+matches 'holder and waiter' "$(entitylock ls | tail -n 1)" \
+	"^a.x20name  held-exclusive  [0-9]+  x $holder entitylock \"say .x22hi.x22\"  x $waiter entitylock \"waits\"\$"
+kill $holder $waiter
+wait
+
+for _ in {1..20}; do
+	entitylock run -s x -- sleep 60 &
+done
+soon lists ', and 4 more'
+matches 'many holders' "$(entitylock ls | tail -n 1)" '^x +held-shared +[0-9]+ +s [0-9]+ entitylock "sleep 60", .*, and 4 more  -$'
+# shellcheck disable=SC2046  # a word an id
+kill $(jobs -p)
+wait
+
+is 'many entities' "$(entitylock run {1..1000} -- entitylock ls | wc -l)" 1001
+is 'columns stay aligned within a batch' \
+	"$(entitylock run a bb ccc -- entitylock ls | sed 's/held.*//; s/STATE.*//' | awk '{ print length }' | sort -u)" 6
+is 'seen from another pid namespace' \
+	"$(entitylock run x -- unshare -pf --mount-proc entitylock ls | tail -n 1 | grep -c 'x ? entitylock')" 1
+
+is 'argument too many' "$(entitylock ls x 2> err; echo $?)" 125
+grep -q "'x' is one argument too many" err
+result $? 'argument too many: message'
+is 'unknown option' "$(entitylock ls --foo 2> err; echo $?)" 125
+is 'full disk' "$(entitylock ls 2> err > /dev/full; echo $?)" 125
+is 'full disk, raw' "$(entitylock ls --raw 2> err > /dev/full; echo $?)" 125
+is 'no module' "$(unshare -m sh -c 'mount -t tmpfs none /dev; entitylock ls' 2> err; echo $?)" 125
+grep -q modprobe err
+result $? 'no module: what to do'
+is 'no listing' "$(unshare -m sh -c 'mount --bind /dev/null /dev/entitylock; entitylock ls' 2> err; echo $?)" 125
+
+matches 'version' "$(entitylock --version)" '^entitylock [0-9.]+, interface 1.module: interface 1, '
+matches 'version without the module' \
+	"$(unshare -m sh -c 'mount -t tmpfs none /dev; entitylock --version')" 'module: none: .*modprobe'
+for sub in '' ls run; do
+	# shellcheck disable=SC2086  # none is no argument
+	matches "help $sub" "$(entitylock $sub --help)" '^Usage: '
+done
+
+echo "1..$number"
+exit $failed
