@@ -80,6 +80,8 @@ static void finish(const char *path)
 	    bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(listener, 1))
 		die_errno(path);
+	printf("process %d is waiting\n", getpid());
+	fflush(stdout);
 	sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (sock < 0)
 		die_errno(path);

@@ -34,7 +34,7 @@ static void change(const char *dir, const char *account, long by)
 		exit(1);
 	}
 	rewind(file);
-	fprintf(file, "%-20ld\n", balance + by);
+	fprintf(file, "%010ld\n", balance + by);
 	if (fclose(file)) {
 		perror(path);
 		exit(1);
