@@ -31,97 +31,12 @@
 #include "breakage.h"
 #include "domain.h"
 #include "entity.h"
-#include "fence.h"
+#include "hold.h"
+#include "mark.h"
 #include "order.h"
 #include "token.h"
 #include "wait.h"
 #include "watch.h"
-
-/* Most holds that are granted without letting go of the entity's lock. */
-#define EL_BATCH	64
-
-static void hold_granted(struct el_hold *hold)
-{
-	struct el_token *token = hold->token;
-
-	lockdep_assert_held(&hold->entity->lock);
-	token->floor = max(token->floor, hold->entity->fence);
-	if (hold->last)
-		el_token_grant(token);
-	else
-		el_token_todo(token);
-}
-
-/*
- * Between two batches the lock is free.  Order is kept: while somebody waits,
- * newcomers queue behind.
- */
-static void grant_waiters(struct el_entity *entity)
-{
-	unsigned int batch = 0;
-	struct el_hold *hold;
-
-	lockdep_assert_held(&entity->lock);
-	while (!el_break_lostwake() && (hold = el_queue_grant_next(&entity->queue))) {
-		hold_granted(hold);
-		if (++batch == EL_BATCH) {
-			batch = 0;
-			spin_unlock(&entity->lock);
-			cond_resched();
-			spin_lock(&entity->lock);
-		}
-	}
-}
-
-/**
- * hold_request() - raise a hold to what it wants, or let it wait for it
- * @hold: a hold that does not wait
- * @last: it is the last one that the attempt needs
- * @refusal: what to return in place of waiting, 0 to wait
- *
- * Return: 0, -EINPROGRESS, @refusal, or -EDEADLK where no wait would end.
- */
-static int hold_request(struct el_hold *hold, bool last, int refusal)
-{
-	struct el_entity *entity = hold->entity;
-	struct el_token *token = hold->token;
-	int ret = 0;
-
-	spin_lock(&entity->lock);
-	if (unlikely(!entity->fence))
-		entity->fence = el_fence_reclaimed(entity->hash);
-	if (el_queue_try(&entity->queue, hold) || el_break_nolock()) {
-		token->floor = max(token->floor, entity->fence);
-	} else if (!el_queue_may_wait(&entity->queue, hold)) {
-		ret = -EDEADLK;
-	} else if (refusal) {
-		ret = refusal;
-	} else {
-		hold->last = last;
-		el_queue_wait(&entity->queue, hold);
-		el_watch_notice(token->domain, entity);
-		ret = -EINPROGRESS;
-	}
-	spin_unlock(&entity->lock);
-	return ret;
-}
-
-/* Lower a hold to @mode, or let it wait no longer; those who wait come next. */
-static void hold_lower(struct el_hold *hold, u8 mode)
-{
-	struct el_entity *entity = hold->entity;
-
-	spin_lock(&entity->lock);
-	if (hold->waiting)
-		el_queue_leave(&entity->queue, hold);
-	if (hold->mode > mode) {
-		entity->fence = max(entity->fence, hold->token->fence);
-		el_queue_lower(&entity->queue, hold, mode);
-	}
-	if (entity->queue.nr_waiters)
-		grant_waiters(entity);
-	spin_unlock(&entity->lock);
-}
 
 /*
  * No wait goes against the order: it is allowed only where everything else
@@ -132,7 +47,7 @@ static bool against_order(const struct el_token *token, const struct el_hold *ho
 	return token->pos + (hold->mode ? 1 : 0) < token->top;
 }
 
-/* Raise the holds from @pos on.  Return: as hold_request(). */
+/* Raise the holds from @pos on.  Return: as el_hold_request(), or why not to go on. */
 static int walk(struct el_token *token, int refusal)
 {
 	lockdep_assert_held(&token->mutex);
@@ -142,10 +57,14 @@ static int walk(struct el_token *token, int refusal)
 
 		if (hold->mode >= hold->want)
 			continue;
-		ret = hold_request(hold, token->pos + 1 == token->end,
-				   against_order(token, hold) ? -EDEADLK : refusal);
+		ret = el_hold_request(hold, token->pos + 1 == token->end,
+				      against_order(token, hold) ? -EDEADLK : refusal);
 		if (ret)
 			return ret;
+		if (token->refused)
+			return token->refused;
+		if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+			return -ESTALE;
 	}
 	return 0;
 }
@@ -161,29 +80,54 @@ static int enter(struct el_token *token, int refusal)
 	return ret == -EAGAIN ? refusal : ret;
 }
 
-/* All that an attempt may need and cannot do without.  Return: 0 or -ENOMEM. */
-static int prepare(struct el_token *token, const struct el_deadline *deadline, bool async)
+/*
+ * All that an attempt may need and cannot do without, if the token is in the
+ * state that it begins from.  Return: 0, -ESTALE, -EBADFD, -ENOMEM.
+ */
+static int prepare(struct el_token *token, u8 state, const struct el_deadline *deadline,
+		   bool async)
 {
-	return async ? el_alarm_prepare(token, deadline) : 0;
+	int ret;
+
+	lockdep_assert_held(&token->mutex);
+	ret = el_token_check(token, state);
+	if (!ret && async)
+		ret = el_alarm_prepare(token, deadline);
+	return ret;
 }
 
-static void leave_gate(struct el_token *token)
+static void leave_gate(struct el_token *token, enum el_end how)
 {
 	if (READ_ONCE(token->entered))
 		el_gate_exit(token);
 	else
-		el_gate_leave(token);
+		el_gate_leave(token, how);
+}
+
+/* Give back the reservations that no hold of the token can turn into a mark. */
+static void settle_marks(struct el_token *token)
+{
+	struct el_hold *hold;
+	u32 i, needed = 0;
+
+	if (likely(!token->robust))
+		return;
+	el_for_each_hold(hold, token, i)
+		needed += hold->mode == ENTITYLOCK_EXCLUSIVE;
+	el_mark_keep(token, needed);
 }
 
 /* What begins an attempt remembers, so that it can be undone. */
-static void begin(struct el_token *token, enum el_attempt_kind kind)
+static bool begin(struct el_token *token, enum el_attempt_kind kind)
 {
 	struct el_hold *hold;
 	u32 i;
 
 	lockdep_assert_held(&token->mutex);
-	el_token_pend(token);
-	token->kind = kind;
+	if (!el_token_pend(token, kind))
+		return false;
+	token->result = 0;
+	token->refused = 0;
 	token->floor = 0;
 	token->pos = 0;
 	token->end = 0;
@@ -196,6 +140,7 @@ static void begin(struct el_token *token, enum el_attempt_kind kind)
 		if (hold->mode < hold->want)
 			token->end = i + 1;
 	}
+	return true;
 }
 
 /* Take the holds that were added for an attempt out of the set again. */
@@ -225,11 +170,12 @@ static void undo(struct el_token *token, enum el_attempt_kind kind)
 
 	lockdep_assert_held(&token->mutex);
 	el_for_each_hold(hold, token, i)
-		hold_lower(hold, hold->base);
+		el_hold_lower(hold, hold->base, EL_UNDONE);
 	if (kind == EL_RAISE)
 		drop_added(token);
 	else
-		leave_gate(token);
+		leave_gate(token, EL_UNDONE);
+	settle_marks(token);
 }
 
 static u8 state_before(enum el_attempt_kind kind)
@@ -247,19 +193,33 @@ static bool give_up(struct el_token *token, int error)
 	return true;
 }
 
-/* Give back all that a HELD token holds.  Return: false if it is not HELD. */
-static bool release(struct el_token *token)
+static void end_holds(struct el_token *token, enum el_end how)
 {
 	struct el_hold *hold;
 	u32 i;
 
-	if (!el_token_leave(token, ENTITYLOCK_HELD))
-		return false;
+	lockdep_assert_held(&token->mutex);
 	el_for_each_hold(hold, token, i)
-		hold_lower(hold, 0);
-	leave_gate(token);
+		el_hold_lower(hold, 0, how);
+	leave_gate(token, how);
+	settle_marks(token);
+}
+
+/* Give back all that a HELD token holds, if it is. */
+static void release(struct el_token *token, enum el_end how)
+{
+	if (!el_token_leave(token, ENTITYLOCK_HELD))
+		return;
+	end_holds(token, how);
 	el_token_left(token, ENTITYLOCK_IDLE, 0);
-	return true;
+}
+
+/* The attempt has all that it wants.  Return: 0, or why it is not granted. */
+static int conclude(struct el_token *token)
+{
+	if (el_token_grant(token))
+		return 0;
+	return token->refused ?: -ESTALE;
 }
 
 /**
@@ -280,7 +240,8 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 	int ret;
 
 	lockdep_assert_held(&token->mutex);
-	begin(token, kind);
+	if (!begin(token, kind))
+		return -ESTALE;
 	*grant = (struct el_grant){
 		.kind = kind,
 		.attempt = token->attempt,
@@ -291,9 +252,10 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 	if (!ret && !token->gate) {
 		ret = walk(token, deadline->refusal);
 		if (!ret)
-			el_token_grant(token);
+			ret = conclude(token);
 	}
 	if (ret && ret != -EINPROGRESS) {
+		grant->result = token->result;
 		give_up(token, ret);
 		return ret;
 	}
@@ -304,9 +266,12 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 	if (token->state == ENTITYLOCK_PENDING) {
 		token->waiter = waiter;
 		token->async = !waiter;
+	} else if (token->state == ENTITYLOCK_LOST) {
+		ret = -ESTALE;
 	} else {
 		/* Granted, perhaps by another since it was to wait. */
 		grant->fence = token->fence;
+		grant->result = token->result;
 		ret = 0;
 	}
 	spin_unlock(&token->lock);
@@ -330,6 +295,7 @@ static int block(struct el_token *token, struct el_waiter *waiter,
 	WARN_ON_ONCE(token->waiter == waiter);
 	spin_unlock(&token->lock);
 	grant->fence = waiter->fence;
+	grant->result = waiter->told;
 	return waiter->result;
 }
 
@@ -342,44 +308,90 @@ static int finish(struct el_token *token, int ret, struct el_waiter *waiter,
 	return ret;
 }
 
+/* Reserve more marks, if the token's holds may leave any. */
+static int reserve_marks(struct el_token *token, u32 count)
+{
+	return likely(!token->robust) ? 0 : el_mark_reserve(token, count);
+}
+
+static u32 count_wanted(struct el_hold **set, u32 count, u8 mode)
+{
+	u32 i, wanted = 0;
+
+	for (i = 0; i < count; i++)
+		wanted += set[i]->want == mode;
+	return wanted;
+}
+
+/*
+ * IF_UNCHANGED: each hold must find its entity as its token last saw it.  Looked
+ * at now, so that nobody waits in vain, and again when it is granted.
+ */
+static int check_unchanged(struct el_hold **set, u32 count)
+{
+	bool changed = false;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		changed |= set[i]->check && el_hold_changed(set[i]);
+	return changed ? -ESTALE : 0;
+}
+
+/* The terms on which an IDLE token is locked. */
+static int set_terms(struct el_token *token, const struct el_terms *terms,
+		     struct el_grant *grant)
+{
+	struct el_hold *hold;
+	u32 i;
+
+	token->robust = terms->robust;
+	el_for_each_hold(hold, token, i)
+		hold->check = terms->unchanged && hold->seen;
+	if (terms->unchanged && check_unchanged(token->set, token->count)) {
+		grant->result = ENTITYLOCK_CHANGED;
+		return -ESTALE;
+	}
+	return reserve_marks(token, token->gate + count_wanted(token->set, token->count,
+							       ENTITYLOCK_EXCLUSIVE));
+}
+
 /**
  * el_attempt_lock - lock an IDLE token
  * @token: the token
+ * @terms: on what terms
  * @deadline: until when to wait
  * @async: return -EINPROGRESS where it would wait
  * @grant: output, also with -EINPROGRESS
  *
  * Return: 0, -EINPROGRESS, -EBADFD, -EAGAIN, -ETIMEDOUT, -ERESTARTSYS,
- * -ECANCELED, -ENOMEM.
+ * -ECANCELED, -ENOMEM; -ESTALE for a LOST token, or one that was broken while it
+ * waited, or an entity that has changed; -EDQUOT.
  */
-int el_attempt_lock(struct el_token *token, const struct el_deadline *deadline, bool async,
-		    struct el_grant *grant)
+int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
+		    const struct el_deadline *deadline, bool async, struct el_grant *grant)
 {
 	struct el_waiter waiter = EL_WAITER_INIT;
 	int ret;
 
 	mutex_lock(&token->mutex);
-	if (token->state != ENTITYLOCK_IDLE)
-		ret = -EBADFD;
-	else
-		ret = prepare(token, deadline, async);
+	ret = prepare(token, ENTITYLOCK_IDLE, deadline, async);
+	if (!ret)
+		ret = set_terms(token, terms, grant);
 	if (!ret)
 		ret = attempt(token, EL_LOCK, deadline, async ? NULL : &waiter, grant);
 	mutex_unlock(&token->mutex);
 	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
 }
 
-static bool want_exclusive(struct el_token *token)
+static void want_exclusive(struct el_token *token)
 {
-	bool more = false;
 	struct el_hold *hold;
 	u32 i;
 
 	el_for_each_hold(hold, token, i) {
-		more |= hold->want != ENTITYLOCK_EXCLUSIVE;
 		hold->want = ENTITYLOCK_EXCLUSIVE;
+		hold->check = false;
 	}
-	return more;
 }
 
 /**
@@ -397,18 +409,23 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
 		       struct el_grant *grant)
 {
 	struct el_waiter waiter = EL_WAITER_INIT;
+	u32 shared;
 	int ret;
 
 	mutex_lock(&token->mutex);
-	if (token->state != ENTITYLOCK_HELD)
-		ret = -EBADFD;
-	else
-		ret = prepare(token, deadline, async);
-	if (!ret) {
-		*grant = (struct el_grant){ .fence = token->fence };
-		if (want_exclusive(token))
-			ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
-	}
+	ret = prepare(token, ENTITYLOCK_HELD, deadline, async);
+	if (ret)
+		goto out;
+	*grant = (struct el_grant){ .fence = token->fence };
+	shared = count_wanted(token->set, token->count, ENTITYLOCK_SHARED);
+	if (!shared)
+		goto out;
+	ret = reserve_marks(token, shared);
+	if (ret)
+		goto out;
+	want_exclusive(token);
+	ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
+out:
 	mutex_unlock(&token->mutex);
 	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
 }
@@ -418,24 +435,24 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
  * @token: the token
  * @fence: the number that the caller was told
  *
- * Return: 0, -EBADFD, or -EAGAIN if the number is another by now.
+ * Return: 0, -EBADFD, -ESTALE, or -EAGAIN if the number is another by now.
  */
 int el_attempt_downgrade(struct el_token *token, u64 fence)
 {
 	struct el_hold *hold;
-	int ret = 0;
+	int ret;
 	u32 i;
 
 	mutex_lock(&token->mutex);
-	if (token->state != ENTITYLOCK_HELD) {
-		ret = -EBADFD;
-	} else if (token->fence != fence) {
+	ret = el_token_check(token, ENTITYLOCK_HELD);
+	if (!ret && token->fence != fence)
 		ret = -EAGAIN;
-	} else {
+	if (!ret) {
 		el_for_each_hold(hold, token, i) {
 			hold->want = ENTITYLOCK_SHARED;
-			hold_lower(hold, ENTITYLOCK_SHARED);
+			el_hold_lower(hold, ENTITYLOCK_SHARED, EL_UNLOCKED);
 		}
+		settle_marks(token);
 	}
 	mutex_unlock(&token->mutex);
 	return ret;
@@ -460,6 +477,7 @@ static int add(struct el_token *token, struct el_extension *more)
 		hold = el_order_find(token->set, token->count, more->fresh[i]->entity);
 		if (hold) {
 			hold->want = max(hold->want, more->fresh[i]->want);
+			hold->check = false;
 			more->spare[more->nr_spare++] = more->fresh[i];
 		}
 	}
@@ -479,7 +497,7 @@ static int add(struct el_token *token, struct el_extension *more)
  * @grant: output, also with -EINPROGRESS
  *
  * Return: as el_attempt_upgrade(), -E2BIG, or -ENOSPC if @more has not enough
- * room for the set; with these two and -EBADFD nothing of @more was taken.
+ * room for the set.
  */
 int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		      const struct el_deadline *deadline, bool async, struct el_grant *grant)
@@ -488,12 +506,20 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 	int ret;
 
 	mutex_lock(&token->mutex);
-	if (token->state != ENTITYLOCK_HELD)
-		ret = -EBADFD;
-	else
-		ret = prepare(token, deadline, async);
+	ret = prepare(token, ENTITYLOCK_HELD, deadline, async);
 	if (!ret)
+		ret = check_unchanged(more->fresh, more->count);
+	if (ret == -ESTALE && token->state != ENTITYLOCK_LOST)
+		grant->result = ENTITYLOCK_CHANGED;
+	if (!ret)
+		ret = reserve_marks(token, count_wanted(more->fresh, more->count,
+							ENTITYLOCK_EXCLUSIVE));
+	if (!ret) {
 		ret = add(token, more);
+		/* Fewer, where names were in the set already. */
+		el_mark_keep(token, count_wanted(token->set, token->count,
+						 ENTITYLOCK_EXCLUSIVE));
+	}
 	if (!ret) {
 		more->taken = true;
 		ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
@@ -510,36 +536,58 @@ static bool holds_grant(const struct el_token *token, u64 fence)
 	return token->fence == fence;
 }
 
+/* The holder says that all is well: whoever comes next is not told any more. */
+static void drop_marks(struct el_token *token)
+{
+	struct el_hold *hold;
+	u32 i;
+
+	if (token->gate)
+		el_gate_drop_mark(token->domain);
+	el_for_each_hold(hold, token, i)
+		el_hold_drop_mark(hold);
+}
+
 /**
  * el_attempt_unlock - end a wait, and give back what is held
  * @token: the token
- * @cancel: end a wait only, and keep what was held before it
+ * @flags: ENTITYLOCK_CANCEL: end a wait only, and keep what was held before it;
+ *	ENTITYLOCK_UNCHANGED, ENTITYLOCK_CONSISTENT
  * @fence: the grant to give back, 0 for any
  *
  * Return: 0, -EBADFD or -ESTALE.
  */
-int el_attempt_unlock(struct el_token *token, bool cancel, u64 fence)
+int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence)
 {
-	int ret = -EBADFD;
+	bool cancel = flags & ENTITYLOCK_CANCEL;
+	int ret;
 
 	mutex_lock(&token->mutex);
-	if (token->state == ENTITYLOCK_IDLE)
+	ret = -EBADFD;
+	if (READ_ONCE(token->state) == ENTITYLOCK_IDLE)
 		goto out;
 	ret = -ESTALE;
+	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+		goto out;
 	if (fence && !holds_grant(token, fence))
 		goto out;
 	ret = 0;
 	if (give_up(token, -ECANCELED)) {
-		if (!cancel)
-			release(token);
+		if (cancel)
+			goto out;
 	} else if (cancel) {
 		ret = -EBADFD;
+		goto out;
 	} else if (fence && token->fence != fence) {
 		/* It waited when we looked, and has been granted more since. */
 		ret = -ESTALE;
-	} else {
-		release(token);
+		goto out;
 	}
+	if (flags & ENTITYLOCK_CONSISTENT && READ_ONCE(token->state) == ENTITYLOCK_HELD)
+		drop_marks(token);
+	release(token, flags & ENTITYLOCK_UNCHANGED ? EL_UNCHANGED : EL_UNLOCKED);
+	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+		ret = -ESTALE;
 out:
 	mutex_unlock(&token->mutex);
 	return ret;
@@ -568,21 +616,10 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 	if ((grant->fence || !gave_up) && el_token_leave(token, ENTITYLOCK_HELD)) {
 		undo(token, grant->kind);
 		el_token_left(token, state_before(grant->kind), 0);
-		token->fence = grant->before;
+		WRITE_ONCE(token->fence, grant->before);
 	}
 out:
 	mutex_unlock(&token->mutex);
-}
-
-static bool waits(struct el_token *token)
-{
-	struct el_hold *hold = token->set[token->pos];
-	bool waiting;
-
-	spin_lock(&hold->entity->lock);
-	waiting = hold->waiting;
-	spin_unlock(&hold->entity->lock);
-	return waiting;
 }
 
 /**
@@ -597,18 +634,23 @@ void el_attempt_advance(struct el_token *token)
 	int ret;
 
 	mutex_lock(&token->mutex);
-	if (READ_ONCE(token->state) != ENTITYLOCK_PENDING)
-		goto out;
-	if (el_alarm_rang(token)) {
-		give_up(token, -ETIMEDOUT);
-	} else if (!token->gate && READ_ONCE(token->entered) && !waits(token)) {
-		ret = walk(token, 0);
-		if (!ret)
-			el_token_grant(token);
-		else if (ret != -EINPROGRESS)
-			give_up(token, ret);
+	switch (READ_ONCE(token->state)) {
+	case ENTITYLOCK_LOST:
+		end_holds(token, EL_VANISHED);
+		break;
+	case ENTITYLOCK_PENDING:
+		if (el_alarm_rang(token)) {
+			give_up(token, -ETIMEDOUT);
+		} else if (!token->gate && READ_ONCE(token->entered) &&
+			   !el_hold_waits(token->set[token->pos])) {
+			ret = token->refused ?: walk(token, 0);
+			if (!ret)
+				ret = conclude(token);
+			if (ret != -EINPROGRESS)
+				give_up(token, ret);
+		}
+		break;
 	}
-out:
 	mutex_unlock(&token->mutex);
 }
 
@@ -623,7 +665,9 @@ void el_attempt_end_token(struct el_token *token)
 
 	mutex_lock(&token->mutex);
 	give_up(token, -ECANCELED);
-	release(token);
+	release(token, EL_VANISHED);
+	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+		end_holds(token, EL_VANISHED);
 	el_alarm_free(token);
 	el_watch_forget(token);
 	el_for_each_hold(hold, token, i)

@@ -13,12 +13,14 @@ struct el_deadline;
  * struct el_grant - what an attempt has brought
  * @fence: number of the grant, 0 if there is none yet
  * @before: number of the grant before it
+ * @result: ENTITYLOCK_ABANDONED
  * @attempt: number of the attempt
  * @kind: what it raised
  */
 struct el_grant {
 	u64 fence;
 	u64 before;
+	u32 result;
 	u32 attempt;
 	enum el_attempt_kind kind;
 };
@@ -43,14 +45,24 @@ struct el_extension {
 	bool taken;
 };
 
-int el_attempt_lock(struct el_token *token, const struct el_deadline *deadline, bool async,
-		    struct el_grant *grant);
+/**
+ * struct el_terms - on what terms an IDLE token is locked
+ * @robust: exclusive holds that vanish leave a mark
+ * @unchanged: fail if an entity has changed since the token last saw it
+ */
+struct el_terms {
+	bool robust;
+	bool unchanged;
+};
+
+int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
+		    const struct el_deadline *deadline, bool async, struct el_grant *grant);
 int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadline, bool async,
 		       struct el_grant *grant);
 int el_attempt_downgrade(struct el_token *token, u64 fence);
 int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		      const struct el_deadline *deadline, bool async, struct el_grant *grant);
-int el_attempt_unlock(struct el_token *token, bool cancel, u64 fence);
+int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence);
 void el_attempt_take_back(struct el_token *token, const struct el_grant *grant);
 void el_attempt_advance(struct el_token *token);
 void el_attempt_end_token(struct el_token *token);

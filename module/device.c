@@ -15,13 +15,18 @@
 #include "args.h"
 #include "device.h"
 #include "domain.h"
+#include "entity.h"
+#include "hold.h"
 #include "listing.h"
 
+#define BREAK_LEAST	offsetofend(struct entitylock_break, fence)
 #define VERSION_LEAST	offsetofend(struct entitylock_version, lease_max)
 
 #define EL_FEATURES	(ENTITYLOCK_FEATURE_SHARED | ENTITYLOCK_FEATURE_ASYNC | \
 			 ENTITYLOCK_FEATURE_CONVERT | ENTITYLOCK_FEATURE_EXTEND | \
-			 ENTITYLOCK_FEATURE_GATE | ENTITYLOCK_FEATURE_CLOCKS)
+			 ENTITYLOCK_FEATURE_GATE | ENTITYLOCK_FEATURE_CLOCKS | \
+			 ENTITYLOCK_FEATURE_ROBUST | ENTITYLOCK_FEATURE_VERSION | \
+			 ENTITYLOCK_FEATURE_BREAK)
 
 static struct el_listing *listing_of(const struct file *file)
 {
@@ -84,6 +89,44 @@ static long device_version(unsigned int cmd, void __user *user)
 	return el_args_write(user, _IOC_SIZE(cmd), &args, sizeof(args));
 }
 
+static int break_entity(struct el_domain *domain, const struct entitylock_break *args)
+{
+	char name[ENTITYLOCK_NAME_MAX];
+	struct el_entity *entity;
+	int ret;
+
+	if (copy_from_user(name, u64_to_user_ptr(args->name), args->name_len))
+		return -EFAULT;
+	entity = el_entity_find(domain, name, args->name_len);
+	if (!entity)
+		return args->fence ? -ESTALE : -ENOENT;
+	ret = el_entity_break(domain, entity, args->fence);
+	el_entity_put(domain, entity);
+	return ret;
+}
+
+/* BREAK: take an entity, or the gate, from its holders. */
+static long device_break(struct file *file, unsigned int cmd, void __user *user)
+{
+	struct el_domain *domain = listing_of(file)->domain;
+	struct entitylock_break args;
+	bool gate;
+	int ret;
+
+	ret = el_args_read(&args, sizeof(args), BREAK_LEAST, user, _IOC_SIZE(cmd));
+	if (ret)
+		return ret;
+	gate = args.flags & ENTITYLOCK_GATE;
+	if (args.flags & ~ENTITYLOCK_GATE || args.name_len > ENTITYLOCK_NAME_MAX ||
+	    gate != !args.name_len)
+		return -EINVAL;
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	if (!el_domain_owned(domain, file))
+		return -EPERM;
+	return gate ? el_gate_break(domain, args.fence) : break_entity(domain, &args);
+}
+
 /* Verbs are told apart by type and number; sizes may differ. */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -98,6 +141,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		if (!(file->f_mode & FMODE_WRITE))
 			return -EBADF;
 		return el_acquire(listing_of(file)->domain, cmd, user);
+	case _IOC_NR(ENTITYLOCK_IOC_BREAK):
+		return device_break(file, cmd, user);
 	default:
 		return -ENOTTY;
 	}

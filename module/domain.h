@@ -10,6 +10,7 @@
 
 #include "gate.h"
 
+struct file;
 struct user_namespace;
 
 /**
@@ -17,7 +18,8 @@ struct user_namespace;
  * @table: entities by name.
  * @seed: key of the names' hash; constant.
  * @gate: the gate.
- * @refs: references: domain fds, tokens, @work while it is queued or runs.
+ * @refs: references: domain fds, tokens, @work while it is queued or runs.  A
+ *	domain without any is dormant if there are marks in it, otherwise gone.
  * @todo: tokens with something to do in process context, newest first; each
  *	holds a reference to itself.
  * @notices: entities with watchers to be told, newest first; each holds a
@@ -26,6 +28,8 @@ struct user_namespace;
  *	the gate's watchers.  It never runs twice at a time.
  * @ns: user namespace whose default domain this is; a reference.
  * @node: in the table of domains; guarded by its mutex.
+ * @dormant: in the list of dormant domains; the same.
+ * @since: jiffies when it became dormant; the same.
  */
 struct el_domain {
 	struct rhashtable table;
@@ -37,6 +41,8 @@ struct el_domain {
 	struct work_struct work;
 	struct user_namespace *ns;
 	struct hlist_node node;
+	struct list_head dormant;
+	u64 since;
 };
 
 int el_domains_init(void);
@@ -45,5 +51,6 @@ struct el_domain *el_domain_open(struct user_namespace *ns);
 void el_domain_get(struct el_domain *domain);
 void el_domain_put(struct el_domain *domain);
 void el_domain_kick(struct el_domain *domain);
+bool el_domain_owned(const struct el_domain *domain, const struct file *file);
 
 #endif /* EL_DOMAIN_H */

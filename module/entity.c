@@ -14,6 +14,7 @@
 #include "domain.h"
 #include "entity.h"
 #include "fence.h"
+#include "mark.h"
 
 struct el_key {
 	const char *name;
@@ -58,19 +59,38 @@ int el_entities_init(struct rhashtable *table)
 	return rhashtable_init(table, &el_table_params);
 }
 
+/* What nobody refers to any more is there because of its mark only. */
+static void free_marked(void *ptr, void *arg)
+{
+	struct el_entity *entity = ptr;
+
+	WARN(!entity->mark || refcount_read(&entity->refs) != 1,
+	     "entitylock: an entity leaked\n");
+	if (entity->mark)
+		el_mark_drop(entity->mark);
+	kfree_rcu(entity, rcu);
+}
+
 void el_entities_destroy(struct rhashtable *table)
 {
-	WARN(atomic_read(&table->nelems), "entitylock: %d entities leaked\n",
-	     atomic_read(&table->nelems));
-	rhashtable_destroy(table);
+	rhashtable_free_and_destroy(table, free_marked, NULL);
 }
 
 /* Idempotent; see the head of this file. */
 static void remove_dying(struct el_domain *domain, struct el_entity *entity)
 {
-	el_fence_reclaim(entity->hash, entity->fence);
+	el_fence_reclaim(entity->hash, entity->fence, entity->version);
 	if (!rhashtable_remove_fast(&domain->table, &entity->node, el_table_params))
 		kfree_rcu(entity, rcu);
+}
+
+static struct el_key key_of(const struct el_domain *domain, const char *name, u8 len)
+{
+	return (struct el_key){
+		.name = name,
+		.hash = jhash(name, len, domain->seed),
+		.len = len,
+	};
 }
 
 static struct el_entity *lookup(struct el_domain *domain, const struct el_key *key)
@@ -99,6 +119,8 @@ static struct el_entity *entity_new(const struct el_key *key)
 	spin_lock_init(&entity->lock);
 	el_queue_init(&entity->queue);
 	entity->fence = 0;
+	entity->version = 0;
+	entity->mark = NULL;
 	INIT_HLIST_HEAD(&entity->watchers);
 	entity->hash = key->hash;
 	entity->noticed = false;
@@ -118,11 +140,7 @@ static struct el_entity *entity_new(const struct el_key *key)
  */
 struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 len)
 {
-	struct el_key key = {
-		.name = name,
-		.hash = jhash(name, len, domain->seed),
-		.len = len,
-	};
+	struct el_key key = key_of(domain, name, len);
 	struct el_entity *entity, *fresh, *other;
 
 	entity = lookup(domain, &key);
@@ -153,6 +171,37 @@ struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 l
 	rcu_read_unlock();
 	kfree(fresh);
 	return entity;
+}
+
+/* el_entity_find - a reference to an entity if it exists, or NULL */
+struct el_entity *el_entity_find(struct el_domain *domain, const char *name, u8 len)
+{
+	struct el_key key = key_of(domain, name, len);
+
+	return lookup(domain, &key);
+}
+
+/**
+ * el_entity_settle - take over what the name's last life has left
+ * @entity: the entity
+ *
+ * Not when it is made, but before its first use: whoever removed the name has
+ * raised its floors before it could be inserted anew.
+ */
+void el_entity_settle(struct el_entity *entity)
+{
+	lockdep_assert_held(&entity->lock);
+	if (likely(entity->fence))
+		return;
+	entity->version = el_version_reclaimed(entity->hash);
+	entity->fence = el_fence_reclaimed(entity->hash);
+}
+
+/* el_entity_version - when it was last changed, by a holder or by the gate's */
+u64 el_entity_version(const struct el_domain *domain, struct el_entity *entity)
+{
+	el_entity_settle(entity);
+	return max(entity->version, READ_ONCE(domain->gate.version));
 }
 
 /**

@@ -12,18 +12,23 @@
 #include "queue.h"
 
 struct el_domain;
+struct el_user;
 
 /**
  * struct el_entity - one entity
  * @node: in the domain's table.
- * @refs: references: holds, and a notice under way.  An entity whose count is
+ * @refs: references: holds, a mark, and a notice under way.  An entity whose count is
  *	zero is dying: whoever meets it in the table removes it.
- * @lock: guards @queue, @fence, @watchers, @noticed, and the holds in them.
+ * @lock: guards @queue, @fence, @version, @mark, @watchers, @noticed, and the
+ *	holds in them.
  *	No two entities' locks are ever held together.
  * @hash: of the name, keyed by the domain.
  * @queue: holders and waiters.
  * @fence: number that every later grant that conflicts must exceed, among
- *	those that ended; 0 until the first grant.
+ *	those that ended; 0 until el_entity_settle().
+ * @version: number of the last exclusive hold that changed it.
+ * @mark: who is charged for the mark that it was abandoned; NULL = no mark.
+ *	A mark is a reference.
  * @watchers: holds whose tokens want to know, see watch.c.
  * @notice: in the domain's notices while @noticed.
  * @rcu: defers the end of the memory, for those who look up.
@@ -37,6 +42,8 @@ struct el_entity {
 	spinlock_t lock;
 	struct el_queue queue;
 	u64 fence;
+	u64 version;
+	struct el_user *mark;
 	union {
 		struct {
 			struct hlist_head watchers;
@@ -53,6 +60,9 @@ struct el_entity {
 int el_entities_init(struct rhashtable *table);
 void el_entities_destroy(struct rhashtable *table);
 struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 len);
+struct el_entity *el_entity_find(struct el_domain *domain, const char *name, u8 len);
+void el_entity_settle(struct el_entity *entity);
+u64 el_entity_version(const struct el_domain *domain, struct el_entity *entity);
 void el_entity_put(struct el_domain *domain, struct el_entity *entity);
 
 #endif /* EL_ENTITY_H */

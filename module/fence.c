@@ -16,6 +16,10 @@
  * perhaps years later, must follow its last one.  So whoever removes an entity
  * first raises a floor to the entity's last number.  Floors are shared by the
  * names whose hash is alike, which costs nothing but gaps.
+ *
+ * An entity's version is the number of the last exclusive hold that changed it,
+ * so versions rise with the fences, and have floors of their own: a name that
+ * shares its floor may look changed when it was not, never the reverse.
  */
 #include <linux/atomic.h>
 #include <linux/minmax.h>
@@ -28,11 +32,7 @@
 
 static DEFINE_PER_CPU(u64, el_clock);
 static atomic64_t el_floors[EL_FLOORS];
-
-static atomic64_t *floor_of(u32 hash)
-{
-	return &el_floors[hash % EL_FLOORS];
-}
+static atomic64_t el_version_floors[EL_FLOORS];
 
 /**
  * el_fence_init - seed the clocks, so that numbers rise across module loads
@@ -84,22 +84,34 @@ u64 el_fence_max(void)
 /* el_fence_reclaimed - what an entity that was reclaimed has left at most */
 u64 el_fence_reclaimed(u32 hash)
 {
-	return atomic64_read(floor_of(hash));
+	return atomic64_read(&el_floors[hash % EL_FLOORS]);
+}
+
+/* el_version_reclaimed - the same for its version */
+u64 el_version_reclaimed(u32 hash)
+{
+	return atomic64_read(&el_version_floors[hash % EL_FLOORS]);
+}
+
+static void raise(atomic64_t *floor, u64 to)
+{
+	s64 old = atomic64_read(floor);
+
+	while ((u64)old < to && !atomic64_try_cmpxchg(floor, &old, to))
+		;
 }
 
 /**
- * el_fence_reclaim - keep the last number of an entity that goes
+ * el_fence_reclaim - keep the last numbers of an entity that goes
  * @hash: hash of its domain and name
  * @fence: its last number
+ * @version: its version, which is not greater
  *
  * Call it before the entity leaves its table, so that whoever inserts the same
  * name again sees it.
  */
-void el_fence_reclaim(u32 hash, u64 fence)
+void el_fence_reclaim(u32 hash, u64 fence, u64 version)
 {
-	atomic64_t *floor = floor_of(hash);
-	s64 old = atomic64_read(floor);
-
-	while ((u64)old < fence && !atomic64_try_cmpxchg(floor, &old, fence))
-		;
+	raise(&el_floors[hash % EL_FLOORS], fence);
+	raise(&el_version_floors[hash % EL_FLOORS], version);
 }

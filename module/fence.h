@@ -9,6 +9,7 @@ void el_fence_init(void);
 u64 el_fence_next(u64 floor);
 u64 el_fence_max(void);
 u64 el_fence_reclaimed(u32 hash);
-void el_fence_reclaim(u32 hash, u64 fence);
+u64 el_version_reclaimed(u32 hash);
+void el_fence_reclaim(u32 hash, u64 fence, u64 version);
 
 #endif /* EL_FENCE_H */

@@ -41,6 +41,7 @@
 #include "domain.h"
 #include "fence.h"
 #include "gate.h"
+#include "mark.h"
 #include "token.h"
 #include "watch.h"
 
@@ -58,6 +59,8 @@ int el_gate_init(struct el_gate *gate)
 void el_gate_destroy(struct el_gate *gate)
 {
 	WARN_ON_ONCE(gate->holder || gate->awaited || !list_empty(&gate->queue));
+	if (gate->mark)
+		el_mark_drop(gate->mark);
 	free_percpu(gate->count);
 }
 
@@ -103,6 +106,7 @@ static void drain(struct el_gate *gate)
 	lockdep_assert_held(&gate->lock);
 	if (!token || !drained(gate))
 		return;
+	token->result = gate->mark ? ENTITYLOCK_ABANDONED : 0;
 	/* Raised by all that was granted before, which drained() has seen. */
 	token->floor = max(token->floor, el_fence_max());
 	if (!el_token_grant(token))
@@ -247,22 +251,39 @@ int el_gate_request(struct el_token *token, bool wait)
 	return ret;
 }
 
+/* The holder's hold ends, and the gate remembers what it must. */
+static void end_hold(struct el_domain *domain, enum el_end how)
+{
+	struct el_gate *gate = &domain->gate;
+	struct el_token *token = gate->holder;
+
+	lockdep_assert_held(&gate->lock);
+	gate->holder = NULL;
+	if (how != EL_UNDONE && how != EL_UNCHANGED) {
+		WRITE_ONCE(gate->version, token->fence);
+		el_watch_notice_gate(domain);
+	}
+	if (how == EL_VANISHED && token->robust && !gate->mark)
+		gate->mark = el_mark_take(token);
+}
+
 /**
  * el_gate_leave - a token gives the gate back, or waits at it no longer
  * @token: a gate token, or an operation that was queued
+ * @how: how its hold ends, if it has the gate
  *
  * An operation that the worker has admitted meanwhile is counted out.
  *
  * Context: the token's mutex is held; the token can no longer be granted.
  */
-void el_gate_leave(struct el_token *token)
+void el_gate_leave(struct el_token *token, enum el_end how)
 {
 	struct el_gate *gate = &token->domain->gate;
 
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&gate->lock);
 	if (gate->holder == token)
-		gate->holder = NULL;
+		end_hold(token->domain, how);
 	else if (gate->awaited == token)
 		gate->awaited = NULL;
 	else if (!list_empty(&token->gate_link))
@@ -271,6 +292,50 @@ void el_gate_leave(struct el_token *token)
 	spin_unlock(&gate->lock);
 	if (token->entered)
 		el_gate_exit(token);
+}
+
+/* el_gate_drop_mark - its holder says that all is well; was there a mark? */
+bool el_gate_drop_mark(struct el_domain *domain)
+{
+	struct el_gate *gate = &domain->gate;
+	struct el_user *user;
+
+	spin_lock(&gate->lock);
+	user = gate->mark;
+	gate->mark = NULL;
+	spin_unlock(&gate->lock);
+	if (user)
+		el_mark_drop(user);
+	return user;
+}
+
+/**
+ * el_gate_break - take the gate from its holder
+ * @domain: the domain
+ * @fence: only from a holder of this number, 0 = from any
+ *
+ * Return: 0, also where nobody holds it but a mark was dropped; -ESTALE if it
+ * is not held with @fence; -ENOENT.
+ */
+int el_gate_break(struct el_domain *domain, u64 fence)
+{
+	struct el_gate *gate = &domain->gate;
+	enum el_loss loss = EL_KEPT;
+
+	spin_lock(&gate->lock);
+	if (gate->holder)
+		loss = el_token_lose(gate->holder, fence);
+	if (loss == EL_LOST) {
+		end_hold(domain, EL_VANISHED);
+		next_phase(domain);
+	}
+	spin_unlock(&gate->lock);
+
+	if (loss != EL_KEPT)
+		return 0;
+	if (fence)
+		return -ESTALE;
+	return el_gate_drop_mark(domain) ? 0 : -ENOENT;
 }
 
 /**

@@ -9,6 +9,8 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "token.h"
+
 struct el_domain;
 struct el_token;
 
@@ -23,6 +25,8 @@ struct el_gate_count {
  * @count: per CPU.  An operation may go out on another CPU than it came in:
  *	only the sums over all CPUs mean something.
  * @closing: newcomers queue here.  Written under @lock, read without.
+ * @version: when a gate hold last ended: a change of every name.  Written under
+ *	@lock, read without.
  * @floor: what the fence of every grant must exceed: that of the last gate.
  *	Written under @lock while nothing is in flight, read without.
  * @lock: guards all that follows, and the transitions of @closing.
@@ -31,6 +35,7 @@ struct el_gate_count {
  * @awaited: the request for which those in flight are drained; not in @queue.
  * @holder: the token that holds the gate.
  * @admitting: the worker has taken an operation off @queue and not begun it.
+ * @mark: who is charged for the mark that it was abandoned; NULL = no mark.
  * @watchers: tokens that want to know when the gate is awaited, see watch.c.
  * @noticed: a notice to @watchers is under way.
  *
@@ -41,6 +46,7 @@ struct el_gate {
 	struct el_gate_count __percpu *count;
 	bool closing;
 	u64 floor;
+	u64 version;
 
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	struct list_head queue;
@@ -49,6 +55,7 @@ struct el_gate {
 	struct el_token *holder;
 	bool admitting;
 	bool noticed;
+	struct el_user *mark;
 	struct hlist_head watchers;
 };
 
@@ -57,7 +64,9 @@ void el_gate_destroy(struct el_gate *gate);
 int el_gate_enter(struct el_token *token, bool wait);
 void el_gate_exit(struct el_token *token);
 int el_gate_request(struct el_token *token, bool wait);
-void el_gate_leave(struct el_token *token);
+void el_gate_leave(struct el_token *token, enum el_end how);
+bool el_gate_drop_mark(struct el_domain *domain);
+int el_gate_break(struct el_domain *domain, u64 fence);
 struct el_token *el_gate_admit(struct el_domain *domain);
 void el_gate_admitted(struct el_domain *domain);
 

@@ -15,7 +15,9 @@
 
 #include "args.h"
 #include "attempt.h"
+#include "domain.h"
 #include "entity.h"
+#include "hold.h"
 #include "info.h"
 #include "listing.h"
 #include "token.h"
@@ -27,7 +29,9 @@
 /* What is told of one entity; a reference to it. */
 struct el_told {
 	struct el_entity *entity;
+	u64 version;
 	u8 mode;
+	u8 result;
 };
 
 /* Context: the token's lock is held. */
@@ -47,21 +51,42 @@ static void fill(struct entitylock_info *info, const struct el_token *token)
 		info->flags |= ENTITYLOCK_GATE;
 	if (token->sealed)
 		info->flags |= ENTITYLOCK_SEALED;
+	if (token->robust && info->state != ENTITYLOCK_IDLE)
+		info->flags |= ENTITYLOCK_ROBUST;
 }
 
 /* The first @room entities of the set, as of one moment. */
 static void tell(struct el_token *token, struct el_told *told, u32 room)
 {
+	struct el_entity *entity;
 	struct el_hold *hold;
 	u32 i;
 
 	el_for_each_hold(hold, token, i) {
 		if (i == room)
 			break;
-		refcount_inc(&hold->entity->refs);
-		told[i].entity = hold->entity;
-		told[i].mode = hold->mode ?: hold->want;
+		entity = hold->entity;
+		refcount_inc(&entity->refs);
+		spin_lock(&entity->lock);
+		told[i] = (struct el_told){
+			.entity = entity,
+			.version = el_entity_version(token->domain, entity),
+			.mode = hold->mode ?: hold->want,
+			.result = entity->mark ? ENTITYLOCK_ABANDONED : 0,
+		};
+		if (!hold->mode && hold->seen && hold->seen != told[i].version)
+			told[i].result |= ENTITYLOCK_CHANGED;
+		spin_unlock(&entity->lock);
 	}
+}
+
+static void see(struct el_token *token)
+{
+	struct el_hold *hold;
+	u32 i;
+
+	el_for_each_hold(hold, token, i)
+		el_hold_see(hold);
 }
 
 static int write_entity(const struct entitylock_info *info, u32 i, const struct el_told *told)
@@ -79,15 +104,15 @@ static int write_entity(const struct entitylock_info *info, u32 i, const struct 
 		return -EFAULT;
 	out.name_len = entity->name_len;
 	out.mode = told->mode;
-	out.version = 0;
+	out.version = told->version;
 	out.flags = 0;
-	out.result = 0;
+	out.result = told->result;
 	return el_args_write(user, info->entity_size, &out, sizeof(out));
 }
 
 static int check_info(const struct entitylock_info *info)
 {
-	if (info->flags || info->reserved)
+	if (info->flags & ~ENTITYLOCK_SEEN || info->reserved)
 		return -EINVAL;
 	if (info->capacity && info->entity_size < ENTITY_LEAST)
 		return -EINVAL;
@@ -127,6 +152,8 @@ long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 	info.count = token->count;
 	told_count = min(room, token->count);
 	tell(token, told, told_count);
+	if (info.flags & ENTITYLOCK_SEEN)
+		see(token);
 	info.waiters = el_watch_waiters(token);
 	spin_lock(&token->lock);
 	fill(&info, token);
@@ -159,6 +186,8 @@ static const char *state_name(u8 state)
 		return "pending";
 	case ENTITYLOCK_HELD:
 		return "held";
+	case ENTITYLOCK_LOST:
+		return "lost";
 	default:
 		return "leaving";
 	}

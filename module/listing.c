@@ -4,8 +4,8 @@
  * waiters.  Columns are separated by tabs; new ones come at the end.
  *
  *   name     escaped
- *   state    held-exclusive, held-shared, or free: only IDLE tokens, or tokens
- *            that wait for it, refer to it
+ *   state    held-exclusive or held-shared; abandoned: not held, and marked;
+ *            free: only IDLE tokens refer to it
  *   fence    the greatest number that a hold which ended has left, or that of
  *            a holder
  *   holders  how many
@@ -13,6 +13,7 @@
  *   holder   the first of them, as id:mode:pid:comm:label, separated by commas;
  *            ",+N" for those not shown; "-" for none
  *   waiter   the same; one that waits to be exclusive where it is shared comes first
+ *   mark     abandoned, or -
  *
  * It is not a snapshot: an entity is shown as it is when its line is made.  While
  * the table is resized one may be shown twice, or not.
@@ -115,10 +116,12 @@ static void show_waiters(struct seq_file *seq, const struct el_queue *queue)
 	show_rest(seq, shown, queue->nr_waiters);
 }
 
-static const char *entity_state(const struct el_queue *queue)
+static const char *entity_state(const struct el_entity *entity)
 {
+	const struct el_queue *queue = &entity->queue;
+
 	if (!queue->nr_holders)
-		return "free";
+		return entity->mark ? "abandoned" : "free";
 	return queue->exclusive ? "held-exclusive" : "held-shared";
 }
 
@@ -139,7 +142,7 @@ static int listing_show(struct seq_file *seq, void *v)
 	struct el_queue *queue;
 
 	if (v == SEQ_START_TOKEN) {
-		seq_puts(seq, "#name\tstate\tfence\tholders\twaiters\tholder\twaiter\n");
+		seq_puts(seq, "#name\tstate\tfence\tholders\twaiters\tholder\twaiter\tmark\n");
 		return 0;
 	}
 	/* One that is dying has no holders and no waiters, and is as good as gone. */
@@ -149,13 +152,13 @@ static int listing_show(struct seq_file *seq, void *v)
 	queue = &entity->queue;
 	el_seq_escape(seq, entity->name, entity->name_len, EL_SPECIAL);
 	spin_lock(&entity->lock);
-	seq_printf(seq, "\t%s\t%llu\t%u\t%u\t", entity_state(queue), entity_fence(entity),
+	seq_printf(seq, "\t%s\t%llu\t%u\t%u\t", entity_state(entity), entity_fence(entity),
 		   queue->nr_holders, queue->nr_waiters);
 	show_holders(seq, queue);
 	seq_putc(seq, '\t');
 	show_waiters(seq, queue);
+	seq_printf(seq, "\t%s\n", entity->mark ? "abandoned" : "-");
 	spin_unlock(&entity->lock);
-	seq_putc(seq, '\n');
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "device.h"
 #include "domain.h"
 #include "fence.h"
+#include "mark.h"
 #include "token.h"
 
 static int __init entitylock_init(void)
@@ -40,6 +41,7 @@ static void __exit entitylock_exit(void)
 	el_device_exit();
 	el_domains_exit();
 	el_tokens_exit();
+	el_users_exit();
 }
 
 module_init(entitylock_init);

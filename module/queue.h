@@ -21,8 +21,11 @@ struct el_token;
  * @watch: in the entity's watchers; guarded by the entity's lock.
  * @entity: constant; a reference.
  * @token: constant; no reference: the token outlives its holds.
+ * @seen: version of the entity that the token last saw, 0 = none; with @check
+ *	the one that it must still have; entity's lock.
  * @mode: granted mode, 0 for none; guarded by the entity's lock.  The owner
- *	of the token's mutex may read it while the hold does not wait.
+ *	of the token's mutex may read it while the hold does not wait; of a
+ *	token that is LOST it may become 0 at any time.
  * @want: mode asked for; written under the token's mutex while the hold does
  *	not wait.
  * @base: @mode before the last attempt; token's mutex.
@@ -30,6 +33,9 @@ struct el_token;
  * @waiting: asked for and not granted yet; guarded by the entity's lock.
  * @last: its grant is the last one that its token's attempt needs; written
  *	when it begins to wait.
+ * @check: the attempt fails if the entity's version is not @seen.
+ * @result: ENTITYLOCK_ABANDONED, ENTITYLOCK_CHANGED, of the attempt; entity's
+ *	lock.
  *
  * A hold that waits for an upgrade stays among the holders.
  */
@@ -38,12 +44,15 @@ struct el_hold {
 	struct hlist_node watch;
 	struct el_entity *entity;
 	struct el_token *token;
+	u64 seen;
 	u8 mode;
 	u8 want;
 	u8 base;
 	u8 undo;
 	bool waiting;
 	bool last;
+	bool check;
+	u8 result;
 };
 
 /**

@@ -12,6 +12,8 @@
  *                                       EXTEND, CONVERT up     v   | granted,
  *                                                            PENDING refused
  *
+ *   BREAK: from HELD, or PENDING with something held, to LOST, which is final.
+ *
  * Each transition is one function here.  Between a state that is left and the
  * next one there is EL_LEAVING, in which holds are given back.
  */
@@ -30,6 +32,7 @@
 #include "entity.h"
 #include "fence.h"
 #include "info.h"
+#include "mark.h"
 #include "token.h"
 #include "verbs.h"
 #include "wait.h"
@@ -151,7 +154,8 @@ void el_token_put(struct el_token *token)
 {
 	if (!refcount_dec_and_test(&token->refs))
 		return;
-	WARN_ON_ONCE(token->state != ENTITYLOCK_IDLE || token->count || token->entered);
+	WARN_ON_ONCE(token->count || token->entered || atomic_read(&token->reserved));
+	el_user_put(token->user);
 	put_pid(token->owner);
 	kfree(token->label);
 	if (token->set != &token->single)
@@ -227,6 +231,7 @@ static void tell_waiter(struct el_token *token, int result)
 		return;
 	token->waiter = NULL;
 	waiter->fence = token->fence;
+	waiter->told = token->result;
 	WRITE_ONCE(waiter->result, result);
 	wake_up_process(waiter->task);
 }
@@ -237,18 +242,40 @@ static void set_state(struct el_token *token, u8 state)
 	token->since = get_jiffies_64();
 }
 
+static void set_lost(struct el_token *token)
+{
+	lockdep_assert_held(&token->lock);
+	token->partial = token->state == ENTITYLOCK_PENDING;
+	set_state(token, ENTITYLOCK_LOST);
+	token->error = -ESTALE;
+	el_alarm_disarm(token);
+	tell_waiter(token, -ESTALE);
+	wake_pollers(token, EPOLLERR | EPOLLHUP);
+	el_token_todo(token);
+}
+
 /**
  * el_token_pend - an attempt begins
  * @token: an IDLE token, or a HELD one that asks for more
+ * @kind: what it raises
+ *
+ * Return: false if the token is LOST.
  */
-void el_token_pend(struct el_token *token)
+bool el_token_pend(struct el_token *token, enum el_attempt_kind kind)
 {
+	bool pends;
+
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
-	token->attempt++;
-	token->async = false;
-	set_state(token, ENTITYLOCK_PENDING);
+	pends = token->state != ENTITYLOCK_LOST;
+	if (pends) {
+		token->attempt++;
+		token->async = false;
+		token->kind = kind;
+		set_state(token, ENTITYLOCK_PENDING);
+	}
 	spin_unlock(&token->lock);
+	return pends;
 }
 
 /**
@@ -257,14 +284,14 @@ void el_token_pend(struct el_token *token)
  *
  * Context: under the lock of what was granted last, an entity or the gate, or
  * with the token's mutex, or both.
- * Return: false if the attempt is being given up.
+ * Return: false if the attempt is being given up, or must be: see @refused.
  */
 bool el_token_grant(struct el_token *token)
 {
 	bool granted;
 
 	spin_lock(&token->lock);
-	granted = token->state == ENTITYLOCK_PENDING;
+	granted = token->state == ENTITYLOCK_PENDING && !token->refused;
 	if (granted) {
 		token->fence = el_fence_next(max3(token->fence, token->floor,
 						  READ_ONCE(token->domain->gate.floor)));
@@ -318,9 +345,50 @@ void el_token_left(struct el_token *token, u8 state, int error)
 		token->error = error;
 	tell_waiter(token, error);
 	set_state(token, state);
-	if (token->error || state == ENTITYLOCK_HELD)
+	if (state == ENTITYLOCK_HELD && token->doomed)
+		set_lost(token);
+	else if (token->error || state == ENTITYLOCK_HELD)
 		wake_pollers(token, EPOLLERR | EPOLLIN);
 	spin_unlock(&token->lock);
+}
+
+/* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */
+int el_token_check(const struct el_token *token, u8 state)
+{
+	u8 is = READ_ONCE(token->state);
+
+	if (is == state)
+		return 0;
+	return is == ENTITYLOCK_LOST ? -ESTALE : -EBADFD;
+}
+
+/**
+ * el_token_lose - take from a token what it holds
+ * @token: a token that holds something, perhaps while it waits for more
+ * @fence: only if it carries this number; 0 = any
+ *
+ * Context: under the lock of what is to be taken, an entity or the gate.
+ * Return: what to do with its hold there.  The others are ended by the worker,
+ * and whoever meets one of them before treats it as gone.
+ */
+enum el_loss el_token_lose(struct el_token *token, u64 fence)
+{
+	enum el_loss loss = EL_GOING;
+	bool holds_grant;
+
+	spin_lock(&token->lock);
+	holds_grant = token->state != ENTITYLOCK_PENDING || token->kind != EL_LOCK;
+	if (fence && (!holds_grant || token->fence != fence)) {
+		loss = EL_KEPT;
+	} else if (token->state == EL_LEAVING) {
+		token->doomed = true;
+	} else {
+		loss = EL_LOST;
+		if (token->state != ENTITYLOCK_LOST)
+			set_lost(token);
+	}
+	spin_unlock(&token->lock);
+	return loss;
 }
 
 /**
@@ -359,6 +427,8 @@ static __poll_t el_token_poll(struct file *file, poll_table *wait)
 	state = READ_ONCE(token->state);
 	if (state == ENTITYLOCK_HELD)
 		events |= EPOLLIN | EPOLLRDNORM;
+	if (state == ENTITYLOCK_LOST)
+		events |= EPOLLHUP;
 	if (READ_ONCE(token->error))
 		events |= EPOLLERR;
 	return events;

@@ -16,6 +16,7 @@
 
 struct el_alarm;
 struct el_domain;
+struct el_user;
 struct file;
 struct pid;
 
@@ -33,6 +34,14 @@ enum el_attempt_kind {
 	EL_RAISE,	/* EXTEND, CONVERT: from what it holds to more */
 };
 
+/* How a hold ends, or becomes less. */
+enum el_end {
+	EL_UNDONE,	/* as if it had never been */
+	EL_UNLOCKED,	/* by UNLOCK, or a downgrade */
+	EL_UNCHANGED,	/* by UNLOCK, which says that nothing has changed */
+	EL_VANISHED,	/* by the last close, by the end of its lease, by BREAK */
+};
+
 /**
  * struct el_label - what an operation is, as told by its owner
  * @len: bytes of @text
@@ -47,6 +56,7 @@ struct el_label {
  * struct el_waiter - a verb that blocks, on the stack of its thread
  * @task: the thread.
  * @result: -EINPROGRESS until the attempt has ended; token's lock.
+ * @told: ENTITYLOCK_ABANDONED, ENTITYLOCK_CHANGED
  * @fence: number of the grant, if @result is 0.
  *
  * Whoever ends the attempt writes it and wakes @task under the token's lock,
@@ -55,6 +65,7 @@ struct el_label {
 struct el_waiter {
 	struct task_struct *task;
 	int result;
+	u8 told;
 	u64 fence;
 };
 
@@ -78,6 +89,13 @@ struct el_waiter {
  * @entered: counted in at the gate; @mutex, or the gate's lock while queued.
  * @watching: holds, or @gate_watch, may be in lists of watchers; @mutex.
  * @async: the attempt goes on without a verb that blocks; @mutex.
+ * @robust: exclusive holds that vanish leave a mark; @mutex.
+ * @partial: lost while an attempt was under way; @lock.
+ * @doomed: lost while it was EL_LEAVING; @lock.
+ * @result: ENTITYLOCK_ABANDONED, ENTITYLOCK_CHANGED, of the attempt.  Written
+ *	like @floor.
+ * @refused: why the attempt must not be granted though it has all, 0 or
+ *	negative errno.  Written like @floor.
  * @error: of the last asynchronous wait, 0 or negative errno.
  * @pos: index in @set of the hold that the attempt has come to; @mutex.
  * @end: index after the last hold that the attempt must raise; @mutex.
@@ -94,6 +112,9 @@ struct el_waiter {
  * @hold: the hold on the first entity that ACQUIRE named.
  * @domain: constant; a reference.
  * @waiter: the verb that blocks, if one does.
+ * @user: who is charged for @reserved; constant once set; a reference; @mutex.
+ * @reserved: marks that its robust holds may leave; @mutex, and the lock of the
+ *	entity, or the gate, whose hold ends.
  * @alarm: end of the wait of an asynchronous attempt, see wait.c; @mutex.
  * @wait: those who poll.
  * @gate_link: in the gate's queue; gate's lock.
@@ -122,6 +143,11 @@ struct el_token {
 	bool entered;
 	bool watching;
 	bool async;
+	bool robust;
+	bool partial;
+	bool doomed;
+	u8 result;
+	s32 refused;
 	s32 error;
 	u32 pos;
 	u32 end;
@@ -134,6 +160,8 @@ struct el_token {
 	struct el_hold hold;
 	struct el_domain *domain;
 	struct el_waiter *waiter;
+	struct el_user *user;
+	atomic_t reserved;
 	struct el_alarm *alarm;
 	wait_queue_head_t wait;
 	struct list_head gate_link;
@@ -145,6 +173,13 @@ struct el_token {
 	char comm[TASK_COMM_LEN];
 	struct el_label *label;
 	u64 since;
+};
+
+/* What el_token_lose() found. */
+enum el_loss {
+	EL_KEPT,	/* it carries another number */
+	EL_LOST,	/* LOST: its holds are to be ended */
+	EL_GOING,	/* about to end what it holds, or to be LOST */
 };
 
 #define el_for_each_hold(hold, token, i) \
@@ -166,10 +201,12 @@ void el_hold_free(struct el_hold *hold);
 struct el_label *el_label_read(u64 user, u32 len);
 void el_token_set_owner(struct el_token *token, struct el_label *label);
 
-void el_token_pend(struct el_token *token);
+bool el_token_pend(struct el_token *token, enum el_attempt_kind kind);
 bool el_token_grant(struct el_token *token);
 bool el_token_leave(struct el_token *token, u8 from);
 void el_token_left(struct el_token *token, u8 state, int error);
+int el_token_check(const struct el_token *token, u8 state);
+enum el_loss el_token_lose(struct el_token *token, u64 fence);
 
 void el_token_todo(struct el_token *token);
 void el_token_todo_begin(struct el_token *token);

@@ -26,6 +26,8 @@
 #define LABEL_LEAST	offsetofend(struct entitylock_label, reserved)
 
 #define WAITING_FLAGS	(ENTITYLOCK_ASYNC | EL_CLOCK_FLAGS)
+#define LOCK_FLAGS	(WAITING_FLAGS | ENTITYLOCK_ROBUST | ENTITYLOCK_IF_UNCHANGED)
+#define UNLOCK_FLAGS	(ENTITYLOCK_CANCEL | ENTITYLOCK_UNCHANGED | ENTITYLOCK_CONSISTENT)
 
 /*
  * What an attempt has brought is told to the caller, or taken back.  One that
@@ -37,7 +39,8 @@ static int settle(struct el_token *token, int ret, const struct el_grant *grant,
 	if (ret && ret != -EINPROGRESS)
 		return ret;
 	ret = el_args_deliverable();
-	if (!ret && (put_user(grant->fence, fence) || (result && put_user(0, result))))
+	if (!ret && (put_user(grant->fence, fence) ||
+		     (result && put_user(grant->result, result))))
 		ret = -EFAULT;
 	if (ret)
 		el_attempt_take_back(token, grant);
@@ -49,18 +52,25 @@ static long token_lock(struct el_token *token, unsigned int cmd,
 {
 	struct entitylock_lock args;
 	struct el_deadline deadline;
-	struct el_grant grant;
+	struct el_grant grant = { .kind = EL_NOTHING };
+	struct el_terms terms;
 	int ret;
 
 	ret = el_args_read(&args, sizeof(args), LOCK_LEAST, user, _IOC_SIZE(cmd));
 	if (ret)
 		return ret;
-	if (args.flags & ~WAITING_FLAGS || args.lease)
+	if (args.flags & ~LOCK_FLAGS || args.lease)
+		return -EINVAL;
+	terms.robust = args.flags & ENTITYLOCK_ROBUST;
+	terms.unchanged = args.flags & ENTITYLOCK_IF_UNCHANGED;
+	if (terms.unchanged && token->gate)
 		return -EINVAL;
 	ret = el_deadline_read(&deadline, args.deadline, args.flags);
 	if (ret)
 		return ret;
-	ret = el_attempt_lock(token, &deadline, args.flags & ENTITYLOCK_ASYNC, &grant);
+	ret = el_attempt_lock(token, &terms, &deadline, args.flags & ENTITYLOCK_ASYNC, &grant);
+	if (ret == -ESTALE && grant.result && put_user(grant.result, &user->result))
+		return -EFAULT;
 	return settle(token, ret, &grant, &user->fence, &user->result);
 }
 
@@ -72,9 +82,11 @@ static long token_unlock(struct el_token *token, unsigned int cmd, void __user *
 	ret = el_args_read(&args, sizeof(args), UNLOCK_LEAST, user, _IOC_SIZE(cmd));
 	if (ret)
 		return ret;
-	if (args.flags & ~ENTITYLOCK_CANCEL || args.reserved)
+	if (args.flags & ~UNLOCK_FLAGS || args.reserved)
 		return -EINVAL;
-	return el_attempt_unlock(token, args.flags & ENTITYLOCK_CANCEL, args.fence);
+	if (args.flags & ENTITYLOCK_CANCEL && args.flags != ENTITYLOCK_CANCEL)
+		return -EINVAL;
+	return el_attempt_unlock(token, args.flags, args.fence);
 }
 
 /* Nothing can be taken back here, so the results are written first. */
@@ -86,7 +98,7 @@ static int downgrade(struct el_token *token, u64 __user *user_fence)
 	do {
 		spin_lock(&token->lock);
 		fence = token->fence;
-		ret = token->state == ENTITYLOCK_HELD ? 0 : -EBADFD;
+		ret = el_token_check(token, ENTITYLOCK_HELD);
 		spin_unlock(&token->lock);
 		if (ret)
 			return ret;
@@ -105,7 +117,7 @@ static long token_convert(struct el_token *token, unsigned int cmd,
 {
 	struct entitylock_convert args;
 	struct el_deadline deadline;
-	struct el_grant grant;
+	struct el_grant grant = { .kind = EL_NOTHING };
 	int ret;
 
 	ret = el_args_read(&args, sizeof(args), CONVERT_LEAST, user, _IOC_SIZE(cmd));
@@ -167,13 +179,13 @@ static long token_extend(struct el_token *token, unsigned int cmd,
 	struct el_grant grant = { .kind = EL_NOTHING };
 	struct entitylock_acquire args;
 	struct el_deadline deadline;
-	struct el_set set;
+	struct el_set set = { .pinned = true };
 	int ret;
 
 	ret = el_args_read(&args, sizeof(args), EXTEND_LEAST, user, _IOC_SIZE(cmd));
 	if (ret)
 		return ret;
-	if (args.flags & ~WAITING_FLAGS || args.reserved || args.lease || args.label_len ||
+	if (args.flags & ~(WAITING_FLAGS | ENTITYLOCK_IF_UNCHANGED) || args.reserved || args.lease || args.label_len ||
 	    token->gate)
 		return -EINVAL;
 	if (token->sealed)
@@ -185,14 +197,10 @@ static long token_extend(struct el_token *token, unsigned int cmd,
 	if (ret)
 		return ret;
 	ret = extend(token, &set, &deadline, args.flags & ENTITYLOCK_ASYNC, &grant);
-	el_set_free(&set);
-	if (ret && ret != -EINPROGRESS)
-		return ret;
-	if (el_set_write(&args)) {
-		el_attempt_take_back(token, &grant);
-		return -EFAULT;
-	}
-	return settle(token, ret, &grant, &user->fence, &user->result);
+	el_set_free_holds(&set);
+	ret = el_acquire_results(&set, token, &args, user, &grant, ret);
+	el_set_free_named(&set, token->domain);
+	return ret == -EINPROGRESS ? 0 : ret;
 }
 
 static long token_label(struct el_token *token, unsigned int cmd, void __user *user)
@@ -209,6 +217,10 @@ static long token_label(struct el_token *token, unsigned int cmd, void __user *u
 	label = el_label_read(args.label, args.label_len);
 	if (IS_ERR(label))
 		return PTR_ERR(label);
+	if (READ_ONCE(token->state) == ENTITYLOCK_LOST) {
+		kfree(label);
+		return -ESTALE;
+	}
 	el_token_set_owner(token, label);
 	return 0;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * POLLPRI on a HELD token: somebody waits for what it holds.
+ * POLLPRI: on a HELD token, somebody waits for what it holds; on an IDLE one,
+ * an entity has changed since the token last saw it.
  *
  * A token that is polled for it is put on the list of watchers of each of its
- * entities, and of the gate.  Whoever begins to wait there leaves a notice for
- * the domain's worker, which takes all watchers off and wakes those who poll;
+ * entities, and of the gate.  Whoever begins to wait there, or changes it, leaves a
+ * notice for the domain's worker, which takes all watchers off and wakes those who poll;
  * they are put back when they poll again.  Notices under way coalesce.  An
  * entity that nobody watches costs a look at an empty list.
  */
@@ -63,6 +64,22 @@ static void watch(struct el_token *token)
 	spin_unlock(&gate->lock);
 }
 
+/* Has an entity changed since the token last saw it? */
+static bool changed(struct el_token *token)
+{
+	bool changed = false;
+	struct el_hold *hold;
+	u32 i;
+
+	el_for_each_hold(hold, token, i) {
+		spin_lock(&hold->entity->lock);
+		changed |= hold->seen &&
+			   hold->seen != el_entity_version(token->domain, hold->entity);
+		spin_unlock(&hold->entity->lock);
+	}
+	return changed;
+}
+
 /**
  * el_watch_poll - watch, and tell whether there is something to see already
  * @token: the token; the caller is in its wait queue
@@ -76,8 +93,16 @@ __poll_t el_watch_poll(struct el_token *token)
 
 	mutex_lock(&token->mutex);
 	watch(token);
-	if (token->state == ENTITYLOCK_HELD && el_watch_waiters(token))
-		events = EPOLLPRI;
+	switch (READ_ONCE(token->state)) {
+	case ENTITYLOCK_HELD:
+		if (el_watch_waiters(token))
+			events = EPOLLPRI;
+		break;
+	case ENTITYLOCK_IDLE:
+		if (changed(token))
+			events = EPOLLPRI;
+		break;
+	}
 	mutex_unlock(&token->mutex);
 	return events;
 }

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Holds: what happens to one claim on one entity, under the entity's lock.
+ *
+ * Whoever ends a hold, or lowers it, grants those whose turn has come before
+ * letting the lock go.  A hold of a LOST token is as good as gone: whoever meets
+ * it in the way ends it.
+ */
+#include <linux/minmax.h>
+#include <linux/sched.h>
+
+#include "domain.h"
+#include "entity.h"
+#include "hold.h"
+#include "mark.h"
+#include "token.h"
+#include "watch.h"
+
+/* A hold has what it wants: what its token is told, and how its fence rises. */
+static void granted(struct el_hold *hold)
+{
+	struct el_entity *entity = hold->entity;
+	struct el_token *token = hold->token;
+
+	lockdep_assert_held(&entity->lock);
+	token->floor = max(token->floor, entity->fence);
+	hold->result = 0;
+	if (unlikely(entity->mark))
+		hold->result |= ENTITYLOCK_ABANDONED;
+	if (unlikely(hold->check) &&
+	    hold->seen != el_entity_version(token->domain, entity)) {
+		hold->result |= ENTITYLOCK_CHANGED;
+		token->refused = -ESTALE;
+	}
+	token->result |= hold->result;
+}
+
+/* The same for one that waited, and so has nobody else to carry it on. */
+static void granted_after_wait(struct el_hold *hold)
+{
+	struct el_token *token = hold->token;
+
+	granted(hold);
+	if (!hold->last || !el_token_grant(token))
+		el_token_todo(token);
+}
+
+/*
+ * Between two batches the lock is free.  Order is kept: while somebody waits,
+ * newcomers queue behind.
+ */
+static void grant_waiters(struct el_entity *entity)
+{
+	unsigned int batch = 0;
+	struct el_hold *hold;
+
+	lockdep_assert_held(&entity->lock);
+	while ((hold = el_queue_grant_next(&entity->queue))) {
+		granted_after_wait(hold);
+		if (++batch == EL_BATCH) {
+			batch = 0;
+			spin_unlock(&entity->lock);
+			cond_resched();
+			spin_lock(&entity->lock);
+		}
+	}
+}
+
+/* The mode of a hold becomes less, and the entity remembers what it must. */
+static void lower(struct el_hold *hold, u8 mode, enum el_end how)
+{
+	struct el_entity *entity = hold->entity;
+	struct el_token *token = hold->token;
+	/* What an attempt has raised, and was not granted for, does not count. */
+	u8 had = token->partial ? hold->base : hold->mode;
+
+	lockdep_assert_held(&entity->lock);
+	entity->fence = max(entity->fence, token->fence);
+	if (had == ENTITYLOCK_EXCLUSIVE && how != EL_UNDONE && how != EL_UNCHANGED) {
+		entity->version = token->fence;
+		el_watch_notice(token->domain, entity);
+	}
+	if (had && how != EL_UNDONE)
+		hold->seen = el_entity_version(token->domain, entity);
+	if (had == ENTITYLOCK_EXCLUSIVE && how == EL_VANISHED && unlikely(token->robust) &&
+	    !entity->mark) {
+		entity->mark = el_mark_take(token);
+		refcount_inc(&entity->refs);
+	}
+	el_queue_lower(&entity->queue, hold, mode);
+}
+
+/* Nobody waits, or holds, for a token that is gone. */
+static void end(struct el_hold *hold, enum el_end how)
+{
+	if (hold->waiting)
+		el_queue_leave(&hold->entity->queue, hold);
+	if (hold->mode)
+		lower(hold, 0, how);
+}
+
+/* End holds of LOST tokens that are in the way; most often there is none. */
+static bool reap(struct el_entity *entity)
+{
+	unsigned int batch = 0;
+	struct el_hold *hold, *next;
+	bool reaped = false;
+
+	lockdep_assert_held(&entity->lock);
+	list_for_each_entry_safe(hold, next, &entity->queue.holders, link) {
+		if (++batch > EL_BATCH)
+			break;
+		if (READ_ONCE(hold->token->state) != ENTITYLOCK_LOST ||
+		    el_token_lose(hold->token, 0) != EL_LOST)
+			continue;
+		end(hold, EL_VANISHED);
+		reaped = true;
+	}
+	if (reaped)
+		grant_waiters(entity);
+	return reaped;
+}
+
+static bool try(struct el_hold *hold)
+{
+	struct el_queue *queue = &hold->entity->queue;
+
+	if (el_queue_try(queue, hold))
+		return true;
+	return unlikely(reap(hold->entity)) && el_queue_try(queue, hold);
+}
+
+/**
+ * el_hold_request - raise a hold to what it wants, or let it wait for it
+ * @hold: a hold that does not wait
+ * @last: it is the last one that the attempt needs
+ * @refusal: what to return in place of waiting, 0 to wait
+ *
+ * Context: the token's mutex is held.
+ * Return: 0, -EINPROGRESS, @refusal, or -EDEADLK where no wait would end.
+ */
+int el_hold_request(struct el_hold *hold, bool last, int refusal)
+{
+	struct el_entity *entity = hold->entity;
+	struct el_queue *queue = &entity->queue;
+	int ret = 0;
+
+	lockdep_assert_held(&hold->token->mutex);
+	spin_lock(&entity->lock);
+	el_entity_settle(entity);
+	if (try(hold)) {
+		granted(hold);
+	} else if (!el_queue_may_wait(queue, hold)) {
+		ret = -EDEADLK;
+	} else if (refusal) {
+		ret = refusal;
+	} else {
+		hold->last = last;
+		el_queue_wait(queue, hold);
+		el_watch_notice(hold->token->domain, entity);
+		ret = -EINPROGRESS;
+	}
+	spin_unlock(&entity->lock);
+	return ret;
+}
+
+/**
+ * el_hold_lower - lower a hold, or let it wait no longer
+ * @hold: the hold
+ * @mode: what it keeps at most; 0 ends it
+ * @how: why
+ */
+void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how)
+{
+	struct el_entity *entity = hold->entity;
+
+	spin_lock(&entity->lock);
+	if (hold->waiting)
+		el_queue_leave(&entity->queue, hold);
+	if (hold->mode > mode)
+		lower(hold, mode, how);
+	if (entity->queue.nr_waiters)
+		grant_waiters(entity);
+	spin_unlock(&entity->lock);
+}
+
+/* el_hold_waits - is it in the queue of its entity? */
+bool el_hold_waits(const struct el_hold *hold)
+{
+	bool waits;
+
+	spin_lock(&hold->entity->lock);
+	waits = hold->waiting;
+	spin_unlock(&hold->entity->lock);
+	return waits;
+}
+
+/* el_hold_changed - is the entity's version another than the one last seen? */
+bool el_hold_changed(struct el_hold *hold)
+{
+	struct el_entity *entity = hold->entity;
+	bool changed;
+
+	spin_lock(&entity->lock);
+	changed = !hold->mode && hold->seen != el_entity_version(hold->token->domain, entity);
+	if (changed)
+		hold->result |= ENTITYLOCK_CHANGED;
+	spin_unlock(&entity->lock);
+	return changed;
+}
+
+/* el_hold_see - the token has seen the entity's version */
+void el_hold_see(struct el_hold *hold)
+{
+	struct el_entity *entity = hold->entity;
+
+	spin_lock(&entity->lock);
+	hold->seen = el_entity_version(hold->token->domain, entity);
+	spin_unlock(&entity->lock);
+}
+
+/* Context: a reference to the entity beside the mark's. */
+static bool drop_mark(struct el_domain *domain, struct el_entity *entity)
+{
+	struct el_user *user;
+
+	spin_lock(&entity->lock);
+	user = entity->mark;
+	entity->mark = NULL;
+	spin_unlock(&entity->lock);
+	if (!user)
+		return false;
+	el_mark_drop(user);
+	el_entity_put(domain, entity);
+	return true;
+}
+
+/* el_hold_drop_mark - its holder says that all is well; was there a mark? */
+bool el_hold_drop_mark(struct el_hold *hold)
+{
+	return drop_mark(hold->token->domain, hold->entity);
+}
+
+/**
+ * el_entity_break - take an entity from its holders
+ * @domain: its domain
+ * @entity: the entity; the caller has a reference
+ * @fence: from the one of this number only, 0 = from all
+ *
+ * Holders are looked at from the front, and those that stay go to the end, so
+ * that the lock can be let go between two batches.  Those who come meanwhile
+ * may keep what they are granted.
+ *
+ * Return: 0, also where nobody holds it but a mark was dropped; -ESTALE if no
+ * holder carries @fence; -ENOENT.
+ */
+int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fence)
+{
+	struct el_queue *queue = &entity->queue;
+	struct el_hold *hold;
+	bool broken = false;
+	enum el_loss loss;
+	u32 left;
+
+	spin_lock(&entity->lock);
+	for (left = queue->nr_holders; left && queue->nr_holders; left--) {
+		hold = list_first_entry(&queue->holders, struct el_hold, link);
+		loss = el_token_lose(hold->token, fence);
+		broken |= loss != EL_KEPT;
+		if (loss == EL_LOST)
+			end(hold, EL_VANISHED);
+		else
+			list_move_tail(&hold->link, &queue->holders);
+		if (left % EL_BATCH == 0) {
+			spin_unlock(&entity->lock);
+			cond_resched();
+			spin_lock(&entity->lock);
+		}
+	}
+	if (queue->nr_waiters)
+		grant_waiters(entity);
+	spin_unlock(&entity->lock);
+
+	if (broken)
+		return 0;
+	if (fence)
+		return -ESTALE;
+	return drop_mark(domain, entity) ? 0 : -ENOENT;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Holds: one token's claim on one entity, requested, granted, ended. */
+#ifndef EL_HOLD_H
+#define EL_HOLD_H
+
+#include <linux/types.h>
+
+#include "token.h"
+
+struct el_domain;
+struct el_entity;
+
+/* Most holds that are dealt with without letting go of an entity's lock. */
+#define EL_BATCH	64
+
+int el_hold_request(struct el_hold *hold, bool last, int refusal);
+void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how);
+bool el_hold_waits(const struct el_hold *hold);
+bool el_hold_changed(struct el_hold *hold);
+void el_hold_see(struct el_hold *hold);
+bool el_hold_drop_mark(struct el_hold *hold);
+int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fence);
+
+#endif /* EL_HOLD_H */
