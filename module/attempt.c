@@ -47,6 +47,13 @@ static bool against_order(const struct el_token *token, const struct el_hold *ho
 	return token->pos + (hold->mode ? 1 : 0) < token->top;
 }
 
+/* In loops over a set: no spinlock is held there, but the mutex is. */
+static void yield_now_and_then(u32 i)
+{
+	if (i % EL_BATCH == EL_BATCH - 1)
+		cond_resched();
+}
+
 /* Raise the holds from @pos on.  Return: as el_hold_request(), or why not to go on. */
 static int walk(struct el_token *token, int refusal)
 {
@@ -65,6 +72,7 @@ static int walk(struct el_token *token, int refusal)
 			return token->refused;
 		if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 			return -ESTALE;
+		yield_now_and_then(token->pos);
 	}
 	return 0;
 }
@@ -117,7 +125,7 @@ static void settle_marks(struct el_token *token)
 	el_mark_keep(token, needed);
 }
 
-/* What begins an attempt remembers, so that it can be undone. */
+/* A new attempt.  Return: false if the token is LOST. */
 static bool begin(struct el_token *token, enum el_attempt_kind kind)
 {
 	struct el_hold *hold;
@@ -133,8 +141,6 @@ static bool begin(struct el_token *token, enum el_attempt_kind kind)
 	token->end = 0;
 	token->top = 0;
 	el_for_each_hold(hold, token, i) {
-		hold->undo = hold->base;
-		hold->base = hold->mode;
 		if (hold->mode)
 			token->top = i + 1;
 		if (hold->mode < hold->want)
@@ -143,36 +149,40 @@ static bool begin(struct el_token *token, enum el_attempt_kind kind)
 	return true;
 }
 
-/* Take the holds that were added for an attempt out of the set again. */
-static void drop_added(struct el_token *token)
+/* Take the holds that an attempt has added out of the set again. */
+static void drop_added(struct el_token *token, u32 attempt)
 {
 	struct el_hold *hold;
 	u32 i, kept = 0;
 
 	el_for_each_hold(hold, token, i) {
-		if (hold->base) {
-			hold->want = hold->base;
-			hold->base = hold->undo;
+		if (hold->added != attempt) {
+			hold->want = hold->mode;
 			token->set[kept++] = hold;
-		} else {
-			el_watch_forget_hold(hold);
-			el_hold_free(hold);
+			continue;
 		}
+		el_watch_forget_hold(hold);
+		el_hold_free(hold);
 	}
 	token->count = kept;
 }
 
-/* Give back what an attempt has raised, whether it was granted or not. */
-static void undo(struct el_token *token, enum el_attempt_kind kind)
+/*
+ * Give back what an attempt has raised, whether it was granted or not: what each
+ * hold had before stays, or less, if it was lowered since.
+ */
+static void undo(struct el_token *token, enum el_attempt_kind kind, u32 attempt)
 {
 	struct el_hold *hold;
 	u32 i;
 
 	lockdep_assert_held(&token->mutex);
-	el_for_each_hold(hold, token, i)
-		el_hold_lower(hold, hold->base, EL_UNDONE);
+	el_for_each_hold(hold, token, i) {
+		el_hold_lower(hold, el_hold_before(hold, kind, attempt), EL_UNDONE);
+		yield_now_and_then(i);
+	}
 	if (kind == EL_RAISE)
-		drop_added(token);
+		drop_added(token, attempt);
 	else
 		leave_gate(token, EL_UNDONE);
 	settle_marks(token);
@@ -188,7 +198,7 @@ static bool give_up(struct el_token *token, int error)
 {
 	if (!el_token_leave(token, ENTITYLOCK_PENDING))
 		return false;
-	undo(token, token->kind);
+	undo(token, token->kind, token->attempt);
 	el_token_left(token, state_before(token->kind), error);
 	return true;
 }
@@ -199,8 +209,10 @@ static void end_holds(struct el_token *token, enum el_end how)
 	u32 i;
 
 	lockdep_assert_held(&token->mutex);
-	el_for_each_hold(hold, token, i)
+	el_for_each_hold(hold, token, i) {
 		el_hold_lower(hold, 0, how);
+		yield_now_and_then(i);
+	}
 	leave_gate(token, how);
 	settle_marks(token);
 }
@@ -246,6 +258,7 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 		.kind = kind,
 		.attempt = token->attempt,
 		.before = token->fence,
+		.granted_before = token->granted,
 	};
 
 	ret = kind == EL_LOCK ? enter(token, deadline->refusal) : 0;
@@ -259,13 +272,15 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 		give_up(token, ret);
 		return ret;
 	}
-	if (ret && !waiter)
-		el_alarm_arm(token, deadline);
 
 	spin_lock(&token->lock);
 	if (token->state == ENTITYLOCK_PENDING) {
 		token->waiter = waiter;
-		token->async = !waiter;
+		if (!waiter) {
+			token->async = true;
+			token->error = 0;
+			el_alarm_arm(token, deadline);
+		}
 	} else if (token->state == ENTITYLOCK_LOST) {
 		ret = -ESTALE;
 	} else {
@@ -416,10 +431,12 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
 	ret = prepare(token, ENTITYLOCK_HELD, deadline, async);
 	if (ret)
 		goto out;
-	*grant = (struct el_grant){ .fence = token->fence };
 	shared = count_wanted(token->set, token->count, ENTITYLOCK_SHARED);
-	if (!shared)
+	if (!shared) {
+		grant->fence = token->fence;
+		el_token_succeeded(token);
 		goto out;
+	}
 	ret = reserve_marks(token, shared);
 	if (ret)
 		goto out;
@@ -451,8 +468,10 @@ int el_attempt_downgrade(struct el_token *token, u64 fence)
 		el_for_each_hold(hold, token, i) {
 			hold->want = ENTITYLOCK_SHARED;
 			el_hold_lower(hold, ENTITYLOCK_SHARED, EL_UNLOCKED);
+			yield_now_and_then(i);
 		}
 		settle_marks(token);
+		el_token_succeeded(token);
 	}
 	mutex_unlock(&token->mutex);
 	return ret;
@@ -466,7 +485,7 @@ static int add(struct el_token *token, struct el_extension *more)
 {
 	struct el_hold **set = more->set;
 	struct el_hold *hold;
-	u32 i, count;
+	u32 i, count, attempt = token->attempt + 1;
 
 	count = el_order_union(NULL, token->set, token->count, more->fresh, more->count);
 	if (count > ENTITYLOCK_SET_MAX)
@@ -474,6 +493,7 @@ static int add(struct el_token *token, struct el_extension *more)
 	if (count > more->room)
 		return -ENOSPC;
 	for (i = 0; i < more->count; i++) {
+		more->fresh[i]->added = attempt;
 		hold = el_order_find(token->set, token->count, more->fresh[i]->entity);
 		if (hold) {
 			hold->want = max(hold->want, more->fresh[i]->want);
@@ -596,29 +616,24 @@ out:
 /**
  * el_attempt_take_back - give a grant back as if it had never been made
  * @token: the token
- * @grant: what an attempt returned that its caller cannot tell of
+ * @grant: what an attempt has brought that its caller cannot be told of
  *
- * A grant is given back for as long as the token carries its number, and an
- * attempt that was to go on asynchronously for as long as no other followed.
+ * An attempt that goes on is ended.  One that was granted is undone if it was
+ * the last that was, that is, if the token still carries its number; an attempt
+ * for more that goes on meanwhile is ended first, or has won.
  */
 void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 {
-	bool gave_up = false;
-
 	if (grant->kind == EL_NOTHING)
 		return;
 	mutex_lock(&token->mutex);
-	if (grant->fence ? !holds_grant(token, grant->fence) :
-			   token->attempt != grant->attempt)
-		goto out;
-	if (!grant->fence || token->attempt != grant->attempt)
-		gave_up = give_up(token, -ECANCELED);
-	if ((grant->fence || !gave_up) && el_token_leave(token, ENTITYLOCK_HELD)) {
-		undo(token, grant->kind);
+	if (token->attempt == grant->attempt || token->granted == grant->attempt)
+		give_up(token, -ECANCELED);
+	if (token->granted == grant->attempt && el_token_leave(token, ENTITYLOCK_HELD)) {
+		undo(token, grant->kind, grant->attempt);
+		el_token_ungrant(token, grant->before, grant->granted_before);
 		el_token_left(token, state_before(grant->kind), 0);
-		WRITE_ONCE(token->fence, grant->before);
 	}
-out:
 	mutex_unlock(&token->mutex);
 }
 

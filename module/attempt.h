@@ -14,6 +14,7 @@ struct el_deadline;
  * @fence: number of the grant, 0 if there is none yet
  * @before: number of the grant before it
  * @result: ENTITYLOCK_ABANDONED
+ * @granted_before: number of the attempt that brought @before
  * @attempt: number of the attempt
  * @kind: what it raised
  */
@@ -21,6 +22,7 @@ struct el_grant {
 	u64 fence;
 	u64 before;
 	u32 result;
+	u32 granted_before;
 	u32 attempt;
 	enum el_attempt_kind kind;
 };

@@ -23,11 +23,12 @@
 #include "fence.h"
 #include "token.h"
 #include "watch.h"
+#include "work.h"
 
 static DEFINE_MUTEX(el_domains_mutex);
 static DEFINE_HASHTABLE(el_domains, 6);	/* by namespace; el_domains_mutex */
 static LIST_HEAD(el_dormant);		/* oldest first; el_domains_mutex */
-static struct workqueue_struct *el_workqueue;
+struct workqueue_struct *el_workqueue;
 
 static void forget_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(el_forget, forget_work);
@@ -64,30 +65,25 @@ void el_domain_kick(struct el_domain *domain)
 		el_domain_put(domain);
 }
 
+/* Most operations that are admitted in one go: others wait for the worker, too. */
+#define EL_ADMIT	64
+
 static void domain_work(struct work_struct *work)
 {
 	struct el_domain *domain = container_of(work, struct el_domain, work);
-	struct llist_node *todo, *notices;
-	struct el_token *token, *next;
+	struct el_token *token;
+	u32 i;
 
-	while ((token = el_gate_admit(domain))) {
+	el_watch_tell(domain, llist_del_all(&domain->notices));
+	el_watch_tell_gate(domain);
+
+	/* What is left queues the work again: see el_gate_admitted(). */
+	for (i = 0; i < EL_ADMIT && (token = el_gate_admit(domain)); i++) {
 		el_attempt_advance(token);
 		el_gate_admitted(domain);
 		el_token_put(token);
 		cond_resched();
 	}
-	el_watch_tell_gate(domain);
-
-	todo = llist_reverse_order(llist_del_all(&domain->todo));
-	llist_for_each_entry_safe(token, next, todo, todo_node) {
-		el_token_todo_begin(token);
-		el_attempt_advance(token);
-		el_token_put(token);
-		cond_resched();
-	}
-
-	notices = llist_del_all(&domain->notices);
-	el_watch_tell(domain, notices);
 	/* Perhaps the last one: the domain, and this work in it, may be gone. */
 	el_domain_put(domain);
 }
@@ -111,7 +107,6 @@ static struct el_domain *domain_new(struct user_namespace *ns)
 	domain->gate.version = el_fence_max() + 1;
 	domain->gate.floor = domain->gate.version;
 	refcount_set(&domain->refs, 1);
-	init_llist_head(&domain->todo);
 	init_llist_head(&domain->notices);
 	INIT_WORK(&domain->work, domain_work);
 	domain->ns = get_user_ns(ns);
@@ -127,7 +122,7 @@ err_free:
 
 static void domain_free(struct el_domain *domain)
 {
-	WARN_ON_ONCE(!llist_empty(&domain->todo) || !llist_empty(&domain->notices));
+	WARN_ON_ONCE(!llist_empty(&domain->notices));
 	el_entities_destroy(&domain->table);
 	el_gate_destroy(&domain->gate);
 	put_user_ns(domain->ns);
@@ -186,7 +181,7 @@ static void forget_work(struct work_struct *work)
 
 int el_domains_init(void)
 {
-	el_workqueue = alloc_workqueue("entitylock", WQ_UNBOUND, 0);
+	el_workqueue = alloc_workqueue("entitylock", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return el_workqueue ? 0 : -ENOMEM;
 }
 

@@ -20,12 +20,10 @@ struct user_namespace;
  * @gate: the gate.
  * @refs: references: domain fds, tokens, @work while it is queued or runs.  A
  *	domain without any is dormant if there are marks in it, otherwise gone.
- * @todo: tokens with something to do in process context, newest first; each
- *	holds a reference to itself.
- * @notices: entities with watchers to be told, newest first; each holds a
+ * @notices: entities that the worker shall see to, newest first; each holds a
  *	reference to itself.
- * @work: does @todo and @notices, admits operations behind a gate, and tells
- *	the gate's watchers.  It never runs twice at a time.
+ * @work: sees to @notices, tells the gate's watchers, and admits operations
+ *	behind a gate.  It never runs twice at a time.
  * @ns: user namespace whose default domain this is; a reference.
  * @node: in the table of domains; guarded by its mutex.
  * @dormant: in the list of dormant domains; the same.
@@ -36,7 +34,6 @@ struct el_domain {
 	u32 seed;
 	struct el_gate gate;
 	refcount_t refs;
-	struct llist_head todo;
 	struct llist_head notices;
 	struct work_struct work;
 	struct user_namespace *ns;

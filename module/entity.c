@@ -79,6 +79,8 @@ void el_entities_destroy(struct rhashtable *table)
 /* Idempotent; see the head of this file. */
 static void remove_dying(struct el_domain *domain, struct el_entity *entity)
 {
+	/* Whoever saw the count at zero sees what the last owner has written. */
+	smp_acquire__after_ctrl_dep();
 	el_fence_reclaim(entity->hash, entity->fence, entity->version);
 	if (!rhashtable_remove_fast(&domain->table, &entity->node, el_table_params))
 		kfree_rcu(entity, rcu);
@@ -129,6 +131,28 @@ static struct el_entity *entity_new(const struct el_key *key)
 	return entity;
 }
 
+/* Insert an entity, or find another of the same key: a reference, or an error. */
+static struct el_entity *insert(struct el_domain *domain, const struct el_key *key,
+				struct el_entity *fresh)
+{
+	struct el_entity *other;
+
+	rcu_read_lock();
+	for (;;) {
+		other = rhashtable_lookup_get_insert_key(&domain->table, key,
+							 &fresh->node, el_table_params);
+		if (!other) {
+			other = fresh;
+			break;
+		}
+		if (IS_ERR(other) || refcount_inc_not_zero(&other->refs))
+			break;
+		remove_dying(domain, other);
+	}
+	rcu_read_unlock();
+	return other;
+}
+
 /**
  * el_entity_get - a reference to the entity of that name, made if need be
  * @domain: the domain
@@ -141,7 +165,8 @@ static struct el_entity *entity_new(const struct el_key *key)
 struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 len)
 {
 	struct el_key key = key_of(domain, name, len);
-	struct el_entity *entity, *fresh, *other;
+	struct el_entity *entity, *fresh;
+	int tries = 0;
 
 	entity = lookup(domain, &key);
 	if (entity)
@@ -151,28 +176,14 @@ struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 l
 	if (!fresh)
 		return NULL;
 
-	rcu_read_lock();
-	for (;;) {
-		other = rhashtable_lookup_get_insert_key(&domain->table, &key,
-							 &fresh->node, el_table_params);
-		if (!other) {
-			entity = fresh;
-			fresh = NULL;
-			break;
-		}
-		if (IS_ERR(other))
-			break;
-		if (refcount_inc_not_zero(&other->refs)) {
-			entity = other;
-			break;
-		}
-		remove_dying(domain, other);
-	}
-	rcu_read_unlock();
-	kfree(fresh);
-	return entity;
+	/* The table refuses now and then while it is being resized. */
+	do {
+		entity = insert(domain, &key, fresh);
+	} while (entity == ERR_PTR(-EBUSY) && tries++ < 8 && !cond_resched());
+	if (entity != fresh)
+		kfree(fresh);
+	return IS_ERR(entity) ? NULL : entity;
 }
-
 /* el_entity_find - a reference to an entity if it exists, or NULL */
 struct el_entity *el_entity_find(struct el_domain *domain, const char *name, u8 len)
 {

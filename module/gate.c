@@ -120,6 +120,8 @@ static void enqueue(struct el_gate *gate, struct el_token *token)
 {
 	list_add_tail(&token->gate_link, &gate->queue);
 	gate->nr_queued++;
+	if (gate->holder)
+		el_watch_notice_gate(token->domain);
 }
 
 static void dequeue(struct el_gate *gate, struct el_token *token)

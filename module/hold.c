@@ -9,12 +9,26 @@
 #include <linux/minmax.h>
 #include <linux/sched.h>
 
+#include "breakage.h"
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
 #include "mark.h"
 #include "token.h"
 #include "watch.h"
+
+/**
+ * el_hold_before - the mode that a hold had before an attempt
+ * @hold: a hold that does not wait
+ * @kind: what the attempt raised
+ * @attempt: its number
+ */
+u8 el_hold_before(const struct el_hold *hold, enum el_attempt_kind kind, u32 attempt)
+{
+	if (kind == EL_LOCK || hold->added == attempt)
+		return 0;
+	return hold->raised == attempt ? min_t(u8, hold->mode, ENTITYLOCK_SHARED) : hold->mode;
+}
 
 /* A hold has what it wants: what its token is told, and how its fence rises. */
 static void granted(struct el_hold *hold)
@@ -24,6 +38,8 @@ static void granted(struct el_hold *hold)
 
 	lockdep_assert_held(&entity->lock);
 	token->floor = max(token->floor, entity->fence);
+	if (token->kind == EL_RAISE && hold->added != token->attempt)
+		hold->raised = token->attempt;
 	hold->result = 0;
 	if (unlikely(entity->mark))
 		hold->result |= ENTITYLOCK_ABANDONED;
@@ -46,24 +62,33 @@ static void granted_after_wait(struct el_hold *hold)
 }
 
 /*
- * Between two batches the lock is free.  Order is kept: while somebody waits,
+ * Grant those whose turn has come, a batch of them: the rest is the worker's, so
+ * that nobody who releases can be kept busy.  Order is kept: while somebody waits,
  * newcomers queue behind.
  */
-static void grant_waiters(struct el_entity *entity)
+static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
 {
-	unsigned int batch = 0;
+	unsigned int batch;
 	struct el_hold *hold;
 
 	lockdep_assert_held(&entity->lock);
-	while ((hold = el_queue_grant_next(&entity->queue))) {
+	if (likely(!entity->queue.nr_waiters))
+		return;
+	for (batch = 0; batch < EL_BATCH; batch++) {
+		hold = el_break_lostwake() ? NULL : el_queue_grant_next(&entity->queue);
+		if (!hold)
+			return;
 		granted_after_wait(hold);
-		if (++batch == EL_BATCH) {
-			batch = 0;
-			spin_unlock(&entity->lock);
-			cond_resched();
-			spin_lock(&entity->lock);
-		}
 	}
+	el_entity_notice(domain, entity);
+}
+
+/* el_entity_grant - the same for the worker */
+void el_entity_grant(struct el_domain *domain, struct el_entity *entity)
+{
+	spin_lock(&entity->lock);
+	grant_waiters(domain, entity);
+	spin_unlock(&entity->lock);
 }
 
 /* The mode of a hold becomes less, and the entity remembers what it must. */
@@ -72,7 +97,7 @@ static void lower(struct el_hold *hold, u8 mode, enum el_end how)
 	struct el_entity *entity = hold->entity;
 	struct el_token *token = hold->token;
 	/* What an attempt has raised, and was not granted for, does not count. */
-	u8 had = token->partial ? hold->base : hold->mode;
+	u8 had = token->partial ? el_hold_before(hold, token->kind, token->attempt) : hold->mode;
 
 	lockdep_assert_held(&entity->lock);
 	entity->fence = max(entity->fence, token->fence);
@@ -100,7 +125,7 @@ static void end(struct el_hold *hold, enum el_end how)
 }
 
 /* End holds of LOST tokens that are in the way; most often there is none. */
-static bool reap(struct el_entity *entity)
+static bool reap(struct el_domain *domain, struct el_entity *entity)
 {
 	unsigned int batch = 0;
 	struct el_hold *hold, *next;
@@ -117,7 +142,7 @@ static bool reap(struct el_entity *entity)
 		reaped = true;
 	}
 	if (reaped)
-		grant_waiters(entity);
+		grant_waiters(domain, entity);
 	return reaped;
 }
 
@@ -127,7 +152,7 @@ static bool try(struct el_hold *hold)
 
 	if (el_queue_try(queue, hold))
 		return true;
-	return unlikely(reap(hold->entity)) && el_queue_try(queue, hold);
+	return unlikely(reap(hold->token->domain, hold->entity)) && el_queue_try(queue, hold);
 }
 
 /**
@@ -148,7 +173,7 @@ int el_hold_request(struct el_hold *hold, bool last, int refusal)
 	lockdep_assert_held(&hold->token->mutex);
 	spin_lock(&entity->lock);
 	el_entity_settle(entity);
-	if (try(hold)) {
+	if (try(hold) || el_break_nolock()) {
 		granted(hold);
 	} else if (!el_queue_may_wait(queue, hold)) {
 		ret = -EDEADLK;
@@ -179,8 +204,7 @@ void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how)
 		el_queue_leave(&entity->queue, hold);
 	if (hold->mode > mode)
 		lower(hold, mode, how);
-	if (entity->queue.nr_waiters)
-		grant_waiters(entity);
+	grant_waiters(hold->token->domain, entity);
 	spin_unlock(&entity->lock);
 }
 
@@ -277,8 +301,7 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 			spin_lock(&entity->lock);
 		}
 	}
-	if (queue->nr_waiters)
-		grant_waiters(entity);
+	grant_waiters(domain, entity);
 	spin_unlock(&entity->lock);
 
 	if (broken)

@@ -28,8 +28,9 @@ struct el_token;
  *	token that is LOST it may become 0 at any time.
  * @want: mode asked for; written under the token's mutex while the hold does
  *	not wait.
- * @base: @mode before the last attempt; token's mutex.
- * @undo: @base before the last attempt; token's mutex.
+ * @added: number of the attempt that put it into the set, 0 = ACQUIRE; constant.
+ * @raised: number of the attempt that made it exclusive where it was shared;
+ *	entity's lock.
  * @waiting: asked for and not granted yet; guarded by the entity's lock.
  * @last: its grant is the last one that its token's attempt needs; written
  *	when it begins to wait.
@@ -47,12 +48,12 @@ struct el_hold {
 	u64 seen;
 	u8 mode;
 	u8 want;
-	u8 base;
-	u8 undo;
 	bool waiting;
 	bool last;
 	bool check;
 	u8 result;
+	u32 added;
+	u32 raised;
 };
 
 /**

@@ -37,6 +37,7 @@
 #include "verbs.h"
 #include "wait.h"
 #include "watch.h"
+#include "work.h"
 
 static struct kmem_cache *el_token_cache;
 static struct kmem_cache *el_hold_cache;
@@ -119,6 +120,14 @@ void el_hold_free(struct el_hold *hold)
 		kmem_cache_free(el_hold_cache, hold);
 }
 
+static void token_work(struct work_struct *work)
+{
+	struct el_token *token = container_of(work, struct el_token, work);
+
+	el_attempt_advance(token);
+	el_token_put(token);
+}
+
 /**
  * el_token_new - an IDLE token without a set
  * @domain: its domain
@@ -139,6 +148,7 @@ struct el_token *el_token_new(struct el_domain *domain)
 	token->domain = domain;
 	init_waitqueue_head(&token->wait);
 	INIT_LIST_HEAD(&token->gate_link);
+	INIT_WORK(&token->work, token_work);
 	token->id = new_id();
 	token->since = get_jiffies_64();
 	return token;
@@ -293,16 +303,43 @@ bool el_token_grant(struct el_token *token)
 	spin_lock(&token->lock);
 	granted = token->state == ENTITYLOCK_PENDING && !token->refused;
 	if (granted) {
-		token->fence = el_fence_next(max3(token->fence, token->floor,
-						  READ_ONCE(token->domain->gate.floor)));
+		token->used = el_fence_next(max3(token->used, token->floor,
+						 READ_ONCE(token->domain->gate.floor)));
+		WRITE_ONCE(token->fence, token->used);
+		token->granted = token->attempt;
 		token->error = 0;
 		set_state(token, ENTITYLOCK_HELD);
 		el_alarm_disarm(token);
 		tell_waiter(token, 0);
-		wake_pollers(token, EPOLLIN);
+		/* Somebody may have queued for it while it was not yet HELD. */
+		wake_pollers(token, EPOLLIN | EPOLLPRI);
 	}
 	spin_unlock(&token->lock);
 	return granted;
+}
+
+/* el_token_succeeded - a verb that needs no attempt has: what failed before is past */
+void el_token_succeeded(struct el_token *token)
+{
+	spin_lock(&token->lock);
+	if (token->state != ENTITYLOCK_LOST)
+		token->error = 0;
+	spin_unlock(&token->lock);
+}
+
+/**
+ * el_token_ungrant - the last grant has not been; its number stays used
+ * @token: the token, EL_LEAVING
+ * @fence: number of the grant before
+ * @granted: number of the attempt that brought it
+ */
+void el_token_ungrant(struct el_token *token, u64 fence, u32 granted)
+{
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	WRITE_ONCE(token->fence, fence);
+	token->granted = granted;
+	spin_unlock(&token->lock);
 }
 
 /**
@@ -392,25 +429,19 @@ enum el_loss el_token_lose(struct el_token *token, u64 fence)
 }
 
 /**
- * el_token_todo - let the domain's worker carry the attempt on
+ * el_token_todo - let a worker carry the attempt on
  * @token: the token
  *
- * Context: any, interrupts included; the token is alive.
+ * Each token has a work of its own, because it may have to wait for the token's
+ * mutex, whose owner may be one whom the scheduler does not like.
+ *
+ * Context: any, interrupts included; the token is alive, and stays so.
  */
 void el_token_todo(struct el_token *token)
 {
-	if (test_and_set_bit(0, &token->todo))
-		return;
 	el_token_get(token);
-	llist_add(&token->todo_node, &token->domain->todo);
-	el_domain_kick(token->domain);
-}
-
-/* el_token_todo_begin - taken off the list; what comes from now on adds it again */
-void el_token_todo_begin(struct el_token *token)
-{
-	clear_bit(0, &token->todo);
-	smp_mb__after_atomic();
+	if (!queue_work(el_workqueue, &token->work))
+		el_token_put(token);
 }
 
 static __poll_t el_token_poll(struct file *file, poll_table *wait)

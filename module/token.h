@@ -3,12 +3,12 @@
 #ifndef EL_TOKEN_H
 #define EL_TOKEN_H
 
-#include <linux/bitops.h>
-#include <linux/llist.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include <linux/entitylock.h>
 
@@ -102,7 +102,10 @@ struct el_waiter {
  * @top: number of holds from the start of @set up to the last one that was
  *	held when the attempt began; @mutex.
  * @attempt: number of the attempt; @lock.
+ * @granted: number of the attempt that brought @fence; @lock.
  * @fence: number of the last grant, 0 if there was none.
+ * @used: greatest number that a grant ever had; above @fence after one was taken
+ *	back; @lock.
  * @floor: what the next grant's number must exceed, as far as the entities
  *	taken so far tell.  Written by whoever grants the hold at @pos, under
  *	its entity's lock, or the gate's.
@@ -119,8 +122,8 @@ struct el_waiter {
  * @wait: those who poll.
  * @gate_link: in the gate's queue; gate's lock.
  * @gate_watch: in the gate's watchers; gate's lock.
- * @todo: bit 0: it is in the domain's todo list, with a reference.
- * @todo_node: its element there.
+ * @work: carries the attempt on, or ends what a LOST token held; with a reference
+ *	while it is queued or runs.
  * @id: unique while the module is loaded; constant.
  * @owner: thread group that made the token, or labelled it last; a reference.
  * @comm: name of its leader then.
@@ -153,7 +156,9 @@ struct el_token {
 	u32 end;
 	u32 top;
 	u32 attempt;
+	u32 granted;
 	u64 fence;
+	u64 used;
 	u64 floor;
 	struct el_hold **set;
 	struct el_hold *single;
@@ -166,8 +171,7 @@ struct el_token {
 	wait_queue_head_t wait;
 	struct list_head gate_link;
 	struct hlist_node gate_watch;
-	unsigned long todo;
-	struct llist_node todo_node;
+	struct work_struct work;
 	u64 id;
 	struct pid *owner;
 	char comm[TASK_COMM_LEN];
@@ -204,11 +208,12 @@ void el_token_set_owner(struct el_token *token, struct el_label *label);
 bool el_token_pend(struct el_token *token, enum el_attempt_kind kind);
 bool el_token_grant(struct el_token *token);
 bool el_token_leave(struct el_token *token, u8 from);
+void el_token_succeeded(struct el_token *token);
+void el_token_ungrant(struct el_token *token, u64 fence, u32 granted);
 void el_token_left(struct el_token *token, u8 state, int error);
 int el_token_check(const struct el_token *token, u8 state);
 enum el_loss el_token_lose(struct el_token *token, u64 fence);
 
 void el_token_todo(struct el_token *token);
-void el_token_todo_begin(struct el_token *token);
 
 #endif /* EL_TOKEN_H */

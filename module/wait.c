@@ -6,6 +6,7 @@
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
 #include <linux/nsproxy.h>
+#include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/time_namespace.h>
@@ -28,6 +29,18 @@ struct el_alarm {
 	u32 armed;
 };
 
+#ifdef CONFIG_TIME_NS
+/* A time of the namespace, of which the far ones stay far and the past ones past. */
+static ktime_t shift(ktime_t time, ktime_t offset)
+{
+	ktime_t host;
+
+	if (check_sub_overflow(time, offset, &host))
+		return offset < 0 ? KTIME_MAX : 0;
+	return max(host, 0);
+}
+#endif
+
 /*
  * The kernel's own conversion is not exported to modules on all versions.
  * Clocks that cannot be set apart by a time namespace have no offset.
@@ -39,9 +52,9 @@ static ktime_t to_host(ktime_t time, clockid_t clock)
 
 	switch (clock) {
 	case CLOCK_MONOTONIC:
-		return max(ktime_sub(time, timespec64_to_ktime(offsets->monotonic)), 0);
+		return shift(time, timespec64_to_ktime(offsets->monotonic));
 	case CLOCK_BOOTTIME:
-		return max(ktime_sub(time, timespec64_to_ktime(offsets->boottime)), 0);
+		return shift(time, timespec64_to_ktime(offsets->boottime));
 	}
 #endif
 	return time;
@@ -136,57 +149,63 @@ static enum hrtimer_restart alarm_ring(struct hrtimer *timer)
 }
 
 /**
- * el_alarm_prepare - make sure that an alarm can be set
+ * el_alarm_prepare - make ready to end the next attempt when its time is over
  * @token: the token
- * @deadline: of the wait that may follow
+ * @deadline: the time
  *
  * Context: the token's mutex is held; may sleep.
  * Return: 0 or -ENOMEM.
  */
 int el_alarm_prepare(struct el_token *token, const struct el_deadline *deadline)
 {
+	struct el_alarm *alarm = token->alarm;
+
 	lockdep_assert_held(&token->mutex);
-	if (token->alarm || deadline->expires == KTIME_MAX)
+	if (deadline->expires == KTIME_MAX)
 		return 0;
-	token->alarm = kzalloc(sizeof(*token->alarm), GFP_KERNEL_ACCOUNT);
-	if (!token->alarm)
-		return -ENOMEM;
-	token->alarm->token = token;
-	hrtimer_setup(&token->alarm->timer, alarm_ring, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	if (alarm) {
+		/* One that an earlier attempt has left, and that rings just now. */
+		hrtimer_cancel(&alarm->timer);
+	} else {
+		alarm = kzalloc(sizeof(*alarm), GFP_KERNEL_ACCOUNT);
+		if (!alarm)
+			return -ENOMEM;
+		alarm->token = token;
+	}
+	/* Who takes from the token what it holds disarms it at any time. */
+	spin_lock(&token->lock);
+	hrtimer_setup(&alarm->timer, alarm_ring, deadline->clock, HRTIMER_MODE_ABS);
+	token->alarm = alarm;
+	spin_unlock(&token->lock);
 	return 0;
 }
 
 /**
  * el_alarm_arm - end the running attempt when its time is over
- * @token: the token
+ * @token: a token that waits, and for which the alarm was prepared
  * @deadline: the time
  *
- * Context: the token's mutex is held.  The attempt may have ended already: its
- * number tells, see el_alarm_rang().
+ * Context: the token's lock is held.
  */
 void el_alarm_arm(struct el_token *token, const struct el_deadline *deadline)
 {
-	struct el_alarm *alarm = token->alarm;
-
-	lockdep_assert_held(&token->mutex);
+	lockdep_assert_held(&token->lock);
 	if (deadline->expires == KTIME_MAX)
 		return;
-	/* One that an earlier attempt has left, and that rings just now. */
-	hrtimer_cancel(&alarm->timer);
-	alarm->armed = token->attempt;
-	hrtimer_setup(&alarm->timer, alarm_ring, deadline->clock, HRTIMER_MODE_ABS);
-	hrtimer_start(&alarm->timer, deadline->expires, HRTIMER_MODE_ABS);
+	token->alarm->armed = token->attempt;
+	hrtimer_start(&token->alarm->timer, deadline->expires, HRTIMER_MODE_ABS);
 }
 
 /**
  * el_alarm_disarm - the attempt has ended
  * @token: the token
  *
- * Context: any, also under a spinlock; so one that rings just now is not waited
+ * Context: the token's lock is held, so one that rings just now is not waited
  * for, and will find nothing to do.
  */
 void el_alarm_disarm(struct el_token *token)
 {
+	lockdep_assert_held(&token->lock);
 	if (token->alarm)
 		hrtimer_try_to_cancel(&token->alarm->timer);
 }

@@ -14,6 +14,7 @@
 
 #include "domain.h"
 #include "entity.h"
+#include "hold.h"
 #include "token.h"
 #include "watch.h"
 
@@ -107,17 +108,24 @@ __poll_t el_watch_poll(struct el_token *token)
 	return events;
 }
 
+/* el_watch_notice - something happens that an entity's watchers want to see */
+void el_watch_notice(struct el_domain *domain, struct el_entity *entity)
+{
+	if (unlikely(!hlist_empty(&entity->watchers)))
+		el_entity_notice(domain, entity);
+}
+
 /**
- * el_watch_notice - something happens that an entity's watchers want to see
+ * el_entity_notice - let the worker see to an entity
  * @domain: its domain
  * @entity: the entity
  *
- * Context: the entity's lock is held.
+ * Context: the entity's lock is held, and a reference.
  */
-void el_watch_notice(struct el_domain *domain, struct el_entity *entity)
+void el_entity_notice(struct el_domain *domain, struct el_entity *entity)
 {
 	lockdep_assert_held(&entity->lock);
-	if (likely(hlist_empty(&entity->watchers)) || entity->noticed)
+	if (entity->noticed)
 		return;
 	entity->noticed = true;
 	refcount_inc(&entity->refs);
@@ -165,7 +173,7 @@ static void tell_entity(struct el_entity *entity)
 }
 
 /**
- * el_watch_tell - wake the watchers of entities
+ * el_watch_tell - see to entities: wake their watchers, grant those who wait
  * @domain: the domain
  * @notices: entities, each with a reference that goes
  *
@@ -177,6 +185,7 @@ void el_watch_tell(struct el_domain *domain, struct llist_node *notices)
 
 	llist_for_each_entry_safe(entity, next, notices, notice) {
 		tell_entity(entity);
+		el_entity_grant(domain, entity);
 		el_entity_put(domain, entity);
 	}
 }

@@ -13,6 +13,7 @@ struct llist_node;
 
 __poll_t el_watch_poll(struct el_token *token);
 u32 el_watch_waiters(struct el_token *token);
+void el_entity_notice(struct el_domain *domain, struct el_entity *entity);
 void el_watch_notice(struct el_domain *domain, struct el_entity *entity);
 void el_watch_notice_gate(struct el_domain *domain);
 void el_watch_tell(struct el_domain *domain, struct llist_node *notices);
