@@ -18,6 +18,7 @@
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
+#include "lease.h"
 #include "order.h"
 #include "token.h"
 #include "wait.h"
@@ -227,9 +228,9 @@ int el_acquire_results(const struct el_set *set, struct el_token *token,
 
 static int check_acquire(const struct entitylock_acquire *args)
 {
-	if (args->flags & ~ACQUIRE_FLAGS || args->reserved || args->lease)
+	if (args->flags & ~ACQUIRE_FLAGS || args->reserved || !el_lease_valid(args->lease))
 		return -EINVAL;
-	if (args->flags & ENTITYLOCK_OPEN && args->flags & LOCKING_FLAGS)
+	if (args->flags & ENTITYLOCK_OPEN && (args->flags & LOCKING_FLAGS || args->lease))
 		return -EINVAL;
 	if (args->flags & ENTITYLOCK_GATE &&
 	    (args->count || args->flags & ENTITYLOCK_IF_UNCHANGED))
@@ -297,6 +298,7 @@ static int acquire(struct el_token *token, const struct el_set *set,
 		   struct entitylock_acquire __user *user, const struct el_deadline *deadline)
 {
 	const struct el_terms terms = {
+		.lease = args->lease,
 		.robust = args->flags & ENTITYLOCK_ROBUST,
 		.unchanged = args->flags & ENTITYLOCK_IF_UNCHANGED,
 	};

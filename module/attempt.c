@@ -32,6 +32,7 @@
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
+#include "lease.h"
 #include "mark.h"
 #include "order.h"
 #include "token.h"
@@ -102,6 +103,14 @@ static int prepare(struct el_token *token, u8 state, const struct el_deadline *d
 	if (!ret && async)
 		ret = el_alarm_prepare(token, deadline);
 	return ret;
+}
+
+/* The same for more, which a token whose lease has run out does not get. */
+static int prepare_raise(struct el_token *token, const struct el_deadline *deadline, bool async)
+{
+	int ret = prepare(token, ENTITYLOCK_HELD, deadline, async);
+
+	return !ret && el_lease_expired(token) ? -ETIME : ret;
 }
 
 static void leave_gate(struct el_token *token, enum el_end how)
@@ -226,12 +235,37 @@ static void release(struct el_token *token, enum el_end how)
 	el_token_left(token, ENTITYLOCK_IDLE, 0);
 }
 
+/*
+ * A token with a lease holds something: let those who wait for it know when the
+ * lease ends, or end it if it has.
+ */
+static void see_to_lease(struct el_token *token)
+{
+	struct el_hold *hold;
+	u32 i;
+
+	lockdep_assert_held(&token->mutex);
+	if (likely(!READ_ONCE(token->lease_end)))
+		return;
+	if (el_watch_waiters(token) && el_token_expire(token) == EL_LOST) {
+		end_holds(token, EL_VANISHED);
+		return;
+	}
+	el_for_each_hold(hold, token, i)
+		el_hold_lease(hold);
+	if (token->gate)
+		el_gate_lease(token);
+	else if (READ_ONCE(token->domain->gate.closing))
+		el_lease_notice_gate(token->domain);
+}
+
 /* The attempt has all that it wants.  Return: 0, or why it is not granted. */
 static int conclude(struct el_token *token)
 {
-	if (el_token_grant(token))
-		return 0;
-	return token->refused ?: -ESTALE;
+	if (!el_token_grant(token))
+		return token->refused ?: -ESTALE;
+	see_to_lease(token);
+	return 0;
 }
 
 /**
@@ -359,6 +393,12 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 	struct el_hold *hold;
 	u32 i;
 
+	int ret;
+
+	ret = el_lease_prepare(token, terms->lease);
+	if (ret)
+		return ret;
+	token->lease_len = terms->lease;
 	token->robust = terms->robust;
 	el_for_each_hold(hold, token, i)
 		hold->check = terms->unchanged && hold->seen;
@@ -388,6 +428,9 @@ int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 	struct el_waiter waiter = EL_WAITER_INIT;
 	int ret;
 
+	/* The gate takes what it can get, even if it will not wait for the rest. */
+	if (token->gate)
+		el_lease_sweep(token->domain, el_attempt_expire);
 	mutex_lock(&token->mutex);
 	ret = prepare(token, ENTITYLOCK_IDLE, deadline, async);
 	if (!ret)
@@ -428,7 +471,7 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
 	int ret;
 
 	mutex_lock(&token->mutex);
-	ret = prepare(token, ENTITYLOCK_HELD, deadline, async);
+	ret = prepare_raise(token, deadline, async);
 	if (ret)
 		goto out;
 	shared = count_wanted(token->set, token->count, ENTITYLOCK_SHARED);
@@ -526,7 +569,7 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 	int ret;
 
 	mutex_lock(&token->mutex);
-	ret = prepare(token, ENTITYLOCK_HELD, deadline, async);
+	ret = prepare_raise(token, deadline, async);
 	if (!ret)
 		ret = check_unchanged(more->fresh, more->count);
 	if (ret == -ESTALE && token->state != ENTITYLOCK_LOST)
@@ -638,6 +681,49 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 }
 
 /**
+ * el_attempt_renew - begin the lease anew
+ * @token: the token
+ * @lease: its duration, 0 = the last one again
+ *
+ * While the token waits and holds nothing, this is how long the lease will be.
+ *
+ * Return: 0, -EINVAL for nothing to repeat, -EBADFD, -ESTALE, -ENOMEM.
+ */
+int el_attempt_renew(struct el_token *token, u64 lease)
+{
+	int ret;
+
+	mutex_lock(&token->mutex);
+	/* If it has run out and somebody wants it, it is too late. */
+	see_to_lease(token);
+	ret = el_token_check(token, ENTITYLOCK_HELD);
+	if (ret == -EBADFD && READ_ONCE(token->state) != ENTITYLOCK_IDLE)
+		ret = 0;
+	if (!ret && !lease && !token->lease_len)
+		ret = -EINVAL;
+	if (!ret)
+		ret = el_lease_prepare(token, lease);
+	if (ret)
+		goto out;
+	if (lease)
+		token->lease_len = lease;
+	ret = el_token_renew(token);
+	see_to_lease(token);
+out:
+	mutex_unlock(&token->mutex);
+	return ret;
+}
+
+/* el_attempt_expire - somebody wants what a token holds, and its lease has run out */
+void el_attempt_expire(struct el_token *token)
+{
+	mutex_lock(&token->mutex);
+	if (el_token_expire(token) == EL_LOST)
+		end_holds(token, EL_VANISHED);
+	mutex_unlock(&token->mutex);
+}
+
+/**
  * el_attempt_advance - carry an attempt on, if there is something to be done
  * @token: the token
  *
@@ -649,6 +735,7 @@ void el_attempt_advance(struct el_token *token)
 	int ret;
 
 	mutex_lock(&token->mutex);
+	see_to_lease(token);
 	switch (READ_ONCE(token->state)) {
 	case ENTITYLOCK_LOST:
 		end_holds(token, EL_VANISHED);
@@ -684,6 +771,7 @@ void el_attempt_end_token(struct el_token *token)
 	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 		end_holds(token, EL_VANISHED);
 	el_alarm_free(token);
+	el_lease_free(token);
 	el_watch_forget(token);
 	el_for_each_hold(hold, token, i)
 		el_hold_free(hold);

@@ -50,9 +50,11 @@ struct el_extension {
 /**
  * struct el_terms - on what terms an IDLE token is locked
  * @robust: exclusive holds that vanish leave a mark
+ * @lease: nanoseconds of the lease, 0 = none
  * @unchanged: fail if an entity has changed since the token last saw it
  */
 struct el_terms {
+	u64 lease;
 	bool robust;
 	bool unchanged;
 };
@@ -66,6 +68,8 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		      const struct el_deadline *deadline, bool async, struct el_grant *grant);
 int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence);
 void el_attempt_take_back(struct el_token *token, const struct el_grant *grant);
+int el_attempt_renew(struct el_token *token, u64 lease);
+void el_attempt_expire(struct el_token *token);
 void el_attempt_advance(struct el_token *token);
 void el_attempt_end_token(struct el_token *token);
 

@@ -17,6 +17,7 @@
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
+#include "lease.h"
 #include "listing.h"
 
 #define BREAK_LEAST	offsetofend(struct entitylock_break, fence)
@@ -26,7 +27,7 @@
 			 ENTITYLOCK_FEATURE_CONVERT | ENTITYLOCK_FEATURE_EXTEND | \
 			 ENTITYLOCK_FEATURE_GATE | ENTITYLOCK_FEATURE_CLOCKS | \
 			 ENTITYLOCK_FEATURE_ROBUST | ENTITYLOCK_FEATURE_VERSION | \
-			 ENTITYLOCK_FEATURE_BREAK)
+			 ENTITYLOCK_FEATURE_BREAK | ENTITYLOCK_FEATURE_LEASE)
 
 static struct el_listing *listing_of(const struct file *file)
 {
@@ -82,6 +83,7 @@ static long device_version(unsigned int cmd, void __user *user)
 		.abi = ENTITYLOCK_ABI,
 		.set_max = ENTITYLOCK_SET_MAX,
 		.features = EL_FEATURES,
+		.lease_max = el_lease_max(),
 	};
 
 	if (_IOC_SIZE(cmd) < VERSION_LEAST)

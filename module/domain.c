@@ -76,6 +76,7 @@ static void domain_work(struct work_struct *work)
 
 	el_watch_tell(domain, llist_del_all(&domain->notices));
 	el_watch_tell_gate(domain);
+	el_lease_scan_gate(domain);
 
 	/* What is left queues the work again: see el_gate_admitted(). */
 	for (i = 0; i < EL_ADMIT && (token = el_gate_admit(domain)); i++) {
@@ -102,6 +103,7 @@ static struct el_domain *domain_new(struct user_namespace *ns)
 	ret = el_entities_init(&domain->table);
 	if (ret)
 		goto err_gate;
+	el_leases_init(&domain->leases);
 	domain->seed = get_random_u32();
 	/* Above all that was: it counts as a change of every name. */
 	domain->gate.version = el_fence_max() + 1;
@@ -122,7 +124,7 @@ err_free:
 
 static void domain_free(struct el_domain *domain)
 {
-	WARN_ON_ONCE(!llist_empty(&domain->notices));
+	WARN_ON_ONCE(domain->leases.count || !llist_empty(&domain->notices));
 	el_entities_destroy(&domain->table);
 	el_gate_destroy(&domain->gate);
 	put_user_ns(domain->ns);

@@ -9,6 +9,7 @@
 #include <linux/workqueue.h>
 
 #include "gate.h"
+#include "lease.h"
 
 struct file;
 struct user_namespace;
@@ -18,6 +19,7 @@ struct user_namespace;
  * @table: entities by name.
  * @seed: key of the names' hash; constant.
  * @gate: the gate.
+ * @leases: leased holders.
  * @refs: references: domain fds, tokens, @work while it is queued or runs.  A
  *	domain without any is dormant if there are marks in it, otherwise gone.
  * @notices: entities that the worker shall see to, newest first; each holds a
@@ -33,6 +35,7 @@ struct el_domain {
 	struct rhashtable table;
 	u32 seed;
 	struct el_gate gate;
+	struct el_leases leases;
 	refcount_t refs;
 	struct llist_head notices;
 	struct work_struct work;

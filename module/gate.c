@@ -41,6 +41,7 @@
 #include "domain.h"
 #include "fence.h"
 #include "gate.h"
+#include "lease.h"
 #include "mark.h"
 #include "token.h"
 #include "watch.h"
@@ -112,6 +113,8 @@ static void drain(struct el_gate *gate)
 	if (!el_token_grant(token))
 		return;		/* it gives up, and will leave */
 	WRITE_ONCE(gate->floor, token->fence);
+	if (token->lease_end)
+		el_token_todo(token);
 	gate->holder = token;
 	gate->awaited = NULL;
 }
@@ -120,8 +123,10 @@ static void enqueue(struct el_gate *gate, struct el_token *token)
 {
 	list_add_tail(&token->gate_link, &gate->queue);
 	gate->nr_queued++;
-	if (gate->holder)
+	if (gate->holder) {
 		el_watch_notice_gate(token->domain);
+		el_lease_arm(gate->holder);
+	}
 }
 
 static void dequeue(struct el_gate *gate, struct el_token *token)
@@ -150,10 +155,50 @@ static void next_phase(struct el_domain *domain)
 		dequeue(gate, token);
 		gate->awaited = token;
 		el_watch_notice_gate(domain);
+		el_lease_notice_gate(domain);
 		drain(gate);
 	} else {
 		el_domain_kick(domain);
 	}
+}
+
+/* The holder's hold ends, and the gate remembers what it must. */
+static void end_hold(struct el_domain *domain, enum el_end how)
+{
+	struct el_gate *gate = &domain->gate;
+	struct el_token *token = gate->holder;
+
+	lockdep_assert_held(&gate->lock);
+	gate->holder = NULL;
+	if (how != EL_UNDONE && how != EL_UNCHANGED) {
+		WRITE_ONCE(gate->version, token->fence);
+		el_watch_notice_gate(domain);
+	}
+	if (how == EL_VANISHED && token->robust && !gate->mark)
+		gate->mark = el_mark_take(token);
+}
+
+/* Somebody wants what the gate's holder has: its lease may have run out. */
+static void expire_holder(struct el_domain *domain)
+{
+	struct el_gate *gate = &domain->gate;
+
+	lockdep_assert_held(&gate->lock);
+	if (!gate->holder || el_token_expire(gate->holder) != EL_LOST)
+		return;
+	end_hold(domain, EL_VANISHED);
+	next_phase(domain);
+}
+
+/* el_gate_lease - its lease begins: those who wait shall know when it ends */
+void el_gate_lease(struct el_token *token)
+{
+	struct el_gate *gate = &token->domain->gate;
+
+	spin_lock(&gate->lock);
+	if (gate->holder == token && gate->nr_queued)
+		el_lease_arm(token);
+	spin_unlock(&gate->lock);
 }
 
 static int enter_slow(struct el_token *token, bool wait)
@@ -162,6 +207,7 @@ static int enter_slow(struct el_token *token, bool wait)
 	int ret = 0;
 
 	spin_lock(&gate->lock);
+	expire_holder(token->domain);
 	if (gate->closing) {
 		count_out(gate);
 		token->entered = false;
@@ -233,6 +279,7 @@ int el_gate_request(struct el_token *token, bool wait)
 
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&gate->lock);
+	expire_holder(domain);
 	if (!gate->closing) {
 		gate->awaited = token;
 		WRITE_ONCE(gate->closing, true);
@@ -242,6 +289,7 @@ int el_gate_request(struct el_token *token, bool wait)
 			ret = 0;
 		} else if (wait) {
 			el_watch_notice_gate(domain);
+			el_lease_notice_gate(domain);
 		} else {
 			gate->awaited = NULL;
 			next_phase(domain);
@@ -251,22 +299,6 @@ int el_gate_request(struct el_token *token, bool wait)
 	}
 	spin_unlock(&gate->lock);
 	return ret;
-}
-
-/* The holder's hold ends, and the gate remembers what it must. */
-static void end_hold(struct el_domain *domain, enum el_end how)
-{
-	struct el_gate *gate = &domain->gate;
-	struct el_token *token = gate->holder;
-
-	lockdep_assert_held(&gate->lock);
-	gate->holder = NULL;
-	if (how != EL_UNDONE && how != EL_UNCHANGED) {
-		WRITE_ONCE(gate->version, token->fence);
-		el_watch_notice_gate(domain);
-	}
-	if (how == EL_VANISHED && token->robust && !gate->mark)
-		gate->mark = el_mark_take(token);
 }
 
 /**

@@ -65,6 +65,7 @@ int el_gate_enter(struct el_token *token, bool wait);
 void el_gate_exit(struct el_token *token);
 int el_gate_request(struct el_token *token, bool wait);
 void el_gate_leave(struct el_token *token, enum el_end how);
+void el_gate_lease(struct el_token *token);
 bool el_gate_drop_mark(struct el_domain *domain);
 int el_gate_break(struct el_domain *domain, u64 fence);
 struct el_token *el_gate_admit(struct el_domain *domain);

@@ -13,6 +13,7 @@
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
+#include "lease.h"
 #include "mark.h"
 #include "token.h"
 #include "watch.h"
@@ -30,6 +31,21 @@ u8 el_hold_before(const struct el_hold *hold, enum el_attempt_kind kind, u32 att
 	return hold->raised == attempt ? min_t(u8, hold->mode, ENTITYLOCK_SHARED) : hold->mode;
 }
 
+static void count_leased(struct el_hold *hold)
+{
+	if (hold->leased)
+		return;
+	hold->leased = true;
+	hold->entity->nr_leased++;
+}
+
+/* Somebody waits behind a lease, perhaps another one than before. */
+static void see_to_leases(struct el_domain *domain, struct el_entity *entity)
+{
+	if (unlikely(entity->nr_leased) && entity->queue.nr_waiters)
+		el_entity_notice(domain, entity);
+}
+
 /* A hold has what it wants: what its token is told, and how its fence rises. */
 static void granted(struct el_hold *hold)
 {
@@ -40,6 +56,8 @@ static void granted(struct el_hold *hold)
 	token->floor = max(token->floor, entity->fence);
 	if (token->kind == EL_RAISE && hold->added != token->attempt)
 		hold->raised = token->attempt;
+	if (unlikely(token->lease_len))
+		count_leased(hold);
 	hold->result = 0;
 	if (unlikely(entity->mark))
 		hold->result |= ENTITYLOCK_ABANDONED;
@@ -57,7 +75,7 @@ static void granted_after_wait(struct el_hold *hold)
 	struct el_token *token = hold->token;
 
 	granted(hold);
-	if (!hold->last || !el_token_grant(token))
+	if (!hold->last || !el_token_grant(token) || token->lease_end)
 		el_token_todo(token);
 }
 
@@ -74,6 +92,7 @@ static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
 	lockdep_assert_held(&entity->lock);
 	if (likely(!entity->queue.nr_waiters))
 		return;
+	see_to_leases(domain, entity);
 	for (batch = 0; batch < EL_BATCH; batch++) {
 		hold = el_break_lostwake() ? NULL : el_queue_grant_next(&entity->queue);
 		if (!hold)
@@ -112,6 +131,10 @@ static void lower(struct el_hold *hold, u8 mode, enum el_end how)
 		entity->mark = el_mark_take(token);
 		refcount_inc(&entity->refs);
 	}
+	if (unlikely(hold->leased) && !mode) {
+		hold->leased = false;
+		entity->nr_leased--;
+	}
 	el_queue_lower(&entity->queue, hold, mode);
 }
 
@@ -124,9 +147,53 @@ static void end(struct el_hold *hold, enum el_end how)
 		lower(hold, 0, how);
 }
 
-/* End holds of LOST tokens that are in the way; most often there is none. */
-static bool reap(struct el_domain *domain, struct el_entity *entity)
+/* Is it gone, or has its lease run out?  Somebody wants what it holds. */
+static bool expired(const struct el_hold *hold)
 {
+	struct el_token *token = hold->token;
+
+	if (likely(!hold->leased && READ_ONCE(token->state) != ENTITYLOCK_LOST))
+		return false;
+	return el_token_expire(token) == EL_LOST;
+}
+
+/**
+ * el_hold_expire - end a hold whose lease has run out
+ * @hold: a holder
+ *
+ * Context: the entity's lock is held; others wait for the entity.
+ */
+bool el_hold_expire(struct el_hold *hold)
+{
+	struct el_queue *queue = &hold->entity->queue;
+
+	/* The only one who waits is itself, to be exclusive. */
+	if (queue->nr_waiters == hold->waiting)
+		return false;
+	if (!expired(hold))
+		return false;
+	end(hold, EL_VANISHED);
+	grant_waiters(hold->token->domain, hold->entity);
+	return true;
+}
+
+/* el_hold_lease - its token has a lease by now */
+void el_hold_lease(struct el_hold *hold)
+{
+	struct el_entity *entity = hold->entity;
+
+	spin_lock(&entity->lock);
+	if (hold->mode) {
+		count_leased(hold);
+		see_to_leases(hold->token->domain, entity);
+	}
+	spin_unlock(&entity->lock);
+}
+
+/* End holds that are in the way of a request and gone; most often there is none. */
+static bool reap(struct el_domain *domain, const struct el_hold *request)
+{
+	struct el_entity *entity = request->entity;
 	unsigned int batch = 0;
 	struct el_hold *hold, *next;
 	bool reaped = false;
@@ -135,8 +202,9 @@ static bool reap(struct el_domain *domain, struct el_entity *entity)
 	list_for_each_entry_safe(hold, next, &entity->queue.holders, link) {
 		if (++batch > EL_BATCH)
 			break;
-		if (READ_ONCE(hold->token->state) != ENTITYLOCK_LOST ||
-		    el_token_lose(hold->token, 0) != EL_LOST)
+		if (request->want == ENTITYLOCK_SHARED && hold->mode == ENTITYLOCK_SHARED)
+			continue;
+		if (hold == request || !expired(hold))
 			continue;
 		end(hold, EL_VANISHED);
 		reaped = true;
@@ -152,7 +220,7 @@ static bool try(struct el_hold *hold)
 
 	if (el_queue_try(queue, hold))
 		return true;
-	return unlikely(reap(hold->token->domain, hold->entity)) && el_queue_try(queue, hold);
+	return unlikely(reap(hold->token->domain, hold)) && el_queue_try(queue, hold);
 }
 
 /**
@@ -183,6 +251,7 @@ int el_hold_request(struct el_hold *hold, bool last, int refusal)
 		hold->last = last;
 		el_queue_wait(queue, hold);
 		el_watch_notice(hold->token->domain, entity);
+		see_to_leases(hold->token->domain, entity);
 		ret = -EINPROGRESS;
 	}
 	spin_unlock(&entity->lock);

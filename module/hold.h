@@ -16,6 +16,8 @@ struct el_entity;
 u8 el_hold_before(const struct el_hold *hold, enum el_attempt_kind kind, u32 attempt);
 int el_hold_request(struct el_hold *hold, bool last, int refusal);
 void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how);
+bool el_hold_expire(struct el_hold *hold);
+void el_hold_lease(struct el_hold *hold);
 bool el_hold_waits(const struct el_hold *hold);
 bool el_hold_changed(struct el_hold *hold);
 void el_hold_see(struct el_hold *hold);

@@ -18,6 +18,7 @@
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
+#include "lease.h"
 #include "info.h"
 #include "listing.h"
 #include "token.h"
@@ -42,7 +43,7 @@ static void fill(struct entitylock_info *info, const struct el_token *token)
 	info->owner_pid = pid_vnr(token->owner);
 	info->id = token->id;
 	info->fence = token->fence;
-	info->lease_left = ENTITYLOCK_FOREVER;
+	info->lease_left = el_lease_left(token);
 	info->age = jiffies64_to_nsecs(get_jiffies_64() - token->since);
 	info->flags = 0;
 	if (token->state == ENTITYLOCK_PENDING && token->kind == EL_RAISE)

@@ -28,6 +28,7 @@ struct el_token;
  *	token that is LOST it may become 0 at any time.
  * @want: mode asked for; written under the token's mutex while the hold does
  *	not wait.
+ * @leased: counted in the entity's @nr_leased; entity's lock.
  * @added: number of the attempt that put it into the set, 0 = ACQUIRE; constant.
  * @raised: number of the attempt that made it exclusive where it was shared;
  *	entity's lock.
@@ -51,6 +52,7 @@ struct el_hold {
 	bool waiting;
 	bool last;
 	bool check;
+	bool leased;
 	u8 result;
 	u32 added;
 	u32 raised;

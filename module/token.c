@@ -12,7 +12,7 @@
  *                                       EXTEND, CONVERT up     v   | granted,
  *                                                            PENDING refused
  *
- *   BREAK: from HELD, or PENDING with something held, to LOST, which is final.
+ *   BREAK, the end of a lease: from HELD, or PENDING with something held, to LOST, which is final.
  *
  * Each transition is one function here.  Between a state that is left and the
  * next one there is EL_LEAVING, in which holds are given back.
@@ -32,6 +32,7 @@
 #include "entity.h"
 #include "fence.h"
 #include "info.h"
+#include "lease.h"
 #include "mark.h"
 #include "token.h"
 #include "verbs.h"
@@ -258,6 +259,7 @@ static void set_lost(struct el_token *token)
 	token->partial = token->state == ENTITYLOCK_PENDING;
 	set_state(token, ENTITYLOCK_LOST);
 	token->error = -ESTALE;
+	el_lease_end(token);
 	el_alarm_disarm(token);
 	tell_waiter(token, -ESTALE);
 	wake_pollers(token, EPOLLERR | EPOLLHUP);
@@ -301,6 +303,8 @@ bool el_token_grant(struct el_token *token)
 	bool granted;
 
 	spin_lock(&token->lock);
+	if (token->kind == EL_RAISE && el_lease_expired(token))
+		token->refused = -ETIME;
 	granted = token->state == ENTITYLOCK_PENDING && !token->refused;
 	if (granted) {
 		token->used = el_fence_next(max3(token->used, token->floor,
@@ -309,6 +313,8 @@ bool el_token_grant(struct el_token *token)
 		token->granted = token->attempt;
 		token->error = 0;
 		set_state(token, ENTITYLOCK_HELD);
+		if (token->kind == EL_LOCK && unlikely(token->lease_len))
+			el_lease_begin(token);
 		el_alarm_disarm(token);
 		tell_waiter(token, 0);
 		/* Somebody may have queued for it while it was not yet HELD. */
@@ -316,6 +322,26 @@ bool el_token_grant(struct el_token *token)
 	}
 	spin_unlock(&token->lock);
 	return granted;
+}
+
+/**
+ * el_token_renew - the lease of what is held begins anew
+ * @token: a token with a duration
+ *
+ * Return: 0, also where nothing is held yet; -ESTALE if the token is LOST.
+ */
+int el_token_renew(struct el_token *token)
+{
+	int ret = 0;
+
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	if (token->state == ENTITYLOCK_LOST)
+		ret = -ESTALE;
+	else if (token->state == ENTITYLOCK_HELD || token->kind != EL_LOCK)
+		el_lease_begin(token);
+	spin_unlock(&token->lock);
+	return ret;
 }
 
 /* el_token_succeeded - a verb that needs no attempt has: what failed before is past */
@@ -382,11 +408,39 @@ void el_token_left(struct el_token *token, u8 state, int error)
 		token->error = error;
 	tell_waiter(token, error);
 	set_state(token, state);
+	if (state == ENTITYLOCK_IDLE)
+		el_lease_end(token);
 	if (state == ENTITYLOCK_HELD && token->doomed)
 		set_lost(token);
 	else if (token->error || state == ENTITYLOCK_HELD)
 		wake_pollers(token, EPOLLERR | EPOLLIN);
 	spin_unlock(&token->lock);
+}
+
+/**
+ * el_token_expire - take from a token what it holds, if its lease has run out
+ * @token: the token
+ *
+ * Context: somebody wants it; as el_token_lose().
+ */
+enum el_loss el_token_expire(struct el_token *token)
+{
+	enum el_loss loss = EL_KEPT;
+
+	spin_lock(&token->lock);
+	if (token->state == ENTITYLOCK_LOST) {
+		loss = EL_LOST;
+	} else if (el_lease_expired(token)) {
+		loss = EL_GOING;
+		if (token->state == EL_LEAVING) {
+			token->doomed = true;
+		} else {
+			set_lost(token);
+			loss = EL_LOST;
+		}
+	}
+	spin_unlock(&token->lock);
+	return loss;
 }
 
 /* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */

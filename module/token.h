@@ -16,6 +16,7 @@
 
 struct el_alarm;
 struct el_domain;
+struct el_lease;
 struct el_user;
 struct file;
 struct pid;
@@ -115,6 +116,11 @@ struct el_waiter {
  * @hold: the hold on the first entity that ACQUIRE named.
  * @domain: constant; a reference.
  * @waiter: the verb that blocks, if one does.
+ * @lease: what a lease needs, made with the first one; @mutex and @lock.
+ * @lease_len: nanoseconds of the lease, of this or the next grant, 0 = none;
+ *	@mutex.
+ * @lease_end: when it ends, by the clock that counts suspend; 0 = there is none;
+ *	@lock.
  * @user: who is charged for @reserved; constant once set; a reference; @mutex.
  * @reserved: marks that its robust holds may leave; @mutex, and the lock of the
  *	entity, or the gate, whose hold ends.
@@ -165,6 +171,9 @@ struct el_token {
 	struct el_hold hold;
 	struct el_domain *domain;
 	struct el_waiter *waiter;
+	struct el_lease *lease;
+	u64 lease_len;
+	u64 lease_end;
 	struct el_user *user;
 	atomic_t reserved;
 	struct el_alarm *alarm;
@@ -208,10 +217,12 @@ void el_token_set_owner(struct el_token *token, struct el_label *label);
 bool el_token_pend(struct el_token *token, enum el_attempt_kind kind);
 bool el_token_grant(struct el_token *token);
 bool el_token_leave(struct el_token *token, u8 from);
+int el_token_renew(struct el_token *token);
 void el_token_succeeded(struct el_token *token);
 void el_token_ungrant(struct el_token *token, u64 fence, u32 granted);
 void el_token_left(struct el_token *token, u8 state, int error);
 int el_token_check(const struct el_token *token, u8 state);
+enum el_loss el_token_expire(struct el_token *token);
 enum el_loss el_token_lose(struct el_token *token, u64 fence);
 
 void el_token_todo(struct el_token *token);

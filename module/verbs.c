@@ -13,6 +13,7 @@
 #include "args.h"
 #include "attempt.h"
 #include "info.h"
+#include "lease.h"
 #include "order.h"
 #include "token.h"
 #include "verbs.h"
@@ -23,6 +24,7 @@
 #define UNLOCK_LEAST	offsetofend(struct entitylock_unlock, fence)
 #define CONVERT_LEAST	offsetofend(struct entitylock_convert, fence)
 #define EXTEND_LEAST	offsetofend(struct entitylock_acquire, reserved)
+#define RENEW_LEAST	offsetofend(struct entitylock_renew, reserved)
 #define LABEL_LEAST	offsetofend(struct entitylock_label, reserved)
 
 #define WAITING_FLAGS	(ENTITYLOCK_ASYNC | EL_CLOCK_FLAGS)
@@ -59,8 +61,9 @@ static long token_lock(struct el_token *token, unsigned int cmd,
 	ret = el_args_read(&args, sizeof(args), LOCK_LEAST, user, _IOC_SIZE(cmd));
 	if (ret)
 		return ret;
-	if (args.flags & ~LOCK_FLAGS || args.lease)
+	if (args.flags & ~LOCK_FLAGS || !el_lease_valid(args.lease))
 		return -EINVAL;
+	terms.lease = args.lease;
 	terms.robust = args.flags & ENTITYLOCK_ROBUST;
 	terms.unchanged = args.flags & ENTITYLOCK_IF_UNCHANGED;
 	if (terms.unchanged && token->gate)
@@ -203,6 +206,21 @@ static long token_extend(struct el_token *token, unsigned int cmd,
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
+static long token_renew(struct el_token *token, unsigned int cmd, void __user *user)
+{
+	struct entitylock_renew args;
+	int ret;
+
+	ret = el_args_read(&args, sizeof(args), RENEW_LEAST, user, _IOC_SIZE(cmd));
+	if (ret)
+		return ret;
+	if (args.flags || args.reserved || !el_lease_valid(args.lease))
+		return -EINVAL;
+	if (token->sealed)
+		return -EPERM;
+	return el_attempt_renew(token, args.lease);
+}
+
 static long token_label(struct el_token *token, unsigned int cmd, void __user *user)
 {
 	struct entitylock_label args;
@@ -242,6 +260,8 @@ long el_token_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return token_convert(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_EXTEND):
 		return token_extend(token, cmd, user);
+	case _IOC_NR(ENTITYLOCK_IOC_RENEW):
+		return token_renew(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_LABEL):
 		return token_label(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_INFO):

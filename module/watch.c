@@ -173,7 +173,7 @@ static void tell_entity(struct el_entity *entity)
 }
 
 /**
- * el_watch_tell - see to entities: wake their watchers, grant those who wait
+ * el_watch_tell - see to entities: their watchers, those who wait, their leases
  * @domain: the domain
  * @notices: entities, each with a reference that goes
  *
@@ -186,6 +186,7 @@ void el_watch_tell(struct el_domain *domain, struct llist_node *notices)
 	llist_for_each_entry_safe(entity, next, notices, notice) {
 		tell_entity(entity);
 		el_entity_grant(domain, entity);
+		el_lease_scan(domain, entity);
 		el_entity_put(domain, entity);
 	}
 }
