@@ -35,6 +35,7 @@
 #include "lease.h"
 #include "mark.h"
 #include "order.h"
+#include "park.h"
 #include "token.h"
 #include "wait.h"
 #include "watch.h"
@@ -395,10 +396,14 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 
 	int ret;
 
+	/* The lease of parking goes on. */
+	if (token->parking && terms->lease)
+		return -EINVAL;
 	ret = el_lease_prepare(token, terms->lease);
 	if (ret)
 		return ret;
-	token->lease_len = terms->lease;
+	if (!token->parking)
+		token->lease_len = terms->lease;
 	token->robust = terms->robust;
 	el_for_each_hold(hold, token, i)
 		hold->check = terms->unchanged && hold->seen;
@@ -697,7 +702,7 @@ int el_attempt_renew(struct el_token *token, u64 lease)
 	/* If it has run out and somebody wants it, it is too late. */
 	see_to_lease(token);
 	ret = el_token_check(token, ENTITYLOCK_HELD);
-	if (ret == -EBADFD && READ_ONCE(token->state) != ENTITYLOCK_IDLE)
+	if (ret == -EBADFD && (token->parking || READ_ONCE(token->state) != ENTITYLOCK_IDLE))
 		ret = 0;
 	if (!ret && !lease && !token->lease_len)
 		ret = -EINVAL;
@@ -712,6 +717,48 @@ int el_attempt_renew(struct el_token *token, u64 lease)
 out:
 	mutex_unlock(&token->mutex);
 	return ret;
+}
+
+/**
+ * el_attempt_park - a token begins to live without an fd
+ * @token: a HELD or IDLE token
+ * @lease: how long at most, 0 = for as long as its lease runs
+ *
+ * Context: the token's mutex is held.
+ * Return: 0, -EBADFD, -ESTALE, -EINVAL for no lease at all, -ETIME for one that has
+ * run out, -ENOMEM.
+ */
+int el_attempt_park(struct el_token *token, u64 lease)
+{
+	u64 end = READ_ONCE(token->lease_end);
+	int ret;
+
+	lockdep_assert_held(&token->mutex);
+	see_to_lease(token);
+	ret = el_token_check(token, ENTITYLOCK_HELD);
+	if (ret == -EBADFD)
+		ret = el_token_check(token, ENTITYLOCK_IDLE);
+	if (!ret && token->parking)
+		ret = -EBADFD;
+	if (!ret && !lease && !end)
+		ret = -EINVAL;
+	if (!ret && !lease && el_lease_expired(token))
+		ret = -ETIME;
+	if (!ret)
+		ret = el_lease_prepare(token, lease);
+	if (ret)
+		return ret;
+	if (lease)
+		token->lease_len = lease;
+	return el_token_park(token, lease);
+}
+
+/* el_attempt_unpark - it was claimed */
+void el_attempt_unpark(struct el_token *token)
+{
+	lockdep_assert_held(&token->mutex);
+	el_token_unpark(token);
+	see_to_lease(token);
 }
 
 /* el_attempt_expire - somebody wants what a token holds, and its lease has run out */
@@ -735,6 +782,7 @@ void el_attempt_advance(struct el_token *token)
 	int ret;
 
 	mutex_lock(&token->mutex);
+	el_park_check(token);
 	see_to_lease(token);
 	switch (READ_ONCE(token->state)) {
 	case ENTITYLOCK_LOST:

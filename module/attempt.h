@@ -68,6 +68,8 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		      const struct el_deadline *deadline, bool async, struct el_grant *grant);
 int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence);
 void el_attempt_take_back(struct el_token *token, const struct el_grant *grant);
+int el_attempt_park(struct el_token *token, u64 lease);
+void el_attempt_unpark(struct el_token *token);
 int el_attempt_renew(struct el_token *token, u64 lease);
 void el_attempt_expire(struct el_token *token);
 void el_attempt_advance(struct el_token *token);

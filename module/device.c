@@ -19,6 +19,7 @@
 #include "hold.h"
 #include "lease.h"
 #include "listing.h"
+#include "park.h"
 
 #define BREAK_LEAST	offsetofend(struct entitylock_break, fence)
 #define VERSION_LEAST	offsetofend(struct entitylock_version, lease_max)
@@ -27,7 +28,8 @@
 			 ENTITYLOCK_FEATURE_CONVERT | ENTITYLOCK_FEATURE_EXTEND | \
 			 ENTITYLOCK_FEATURE_GATE | ENTITYLOCK_FEATURE_CLOCKS | \
 			 ENTITYLOCK_FEATURE_ROBUST | ENTITYLOCK_FEATURE_VERSION | \
-			 ENTITYLOCK_FEATURE_BREAK | ENTITYLOCK_FEATURE_LEASE)
+			 ENTITYLOCK_FEATURE_BREAK | ENTITYLOCK_FEATURE_LEASE | \
+			 ENTITYLOCK_FEATURE_PARK)
 
 static struct el_listing *listing_of(const struct file *file)
 {
@@ -143,6 +145,10 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		if (!(file->f_mode & FMODE_WRITE))
 			return -EBADF;
 		return el_acquire(listing_of(file)->domain, cmd, user);
+	case _IOC_NR(ENTITYLOCK_IOC_CLAIM):
+		if (!(file->f_mode & FMODE_WRITE))
+			return -EBADF;
+		return el_claim(listing_of(file)->domain, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_BREAK):
 		return device_break(file, cmd, user);
 	default:

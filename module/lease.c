@@ -185,14 +185,14 @@ void el_lease_arm(struct el_token *token)
 	spin_unlock(&token->lock);
 }
 
-/* The one of two tokens whose lease ends first; either may have none. */
-static struct el_token *earlier(struct el_token *a, struct el_token *b)
+/* @token if it has a lease that ends before that of @first, which may be NULL. */
+static struct el_token *earlier(struct el_token *first, struct el_token *token)
 {
-	if (!a || !READ_ONCE(a->lease_end))
-		return b;
-	if (!b || !READ_ONCE(b->lease_end))
-		return a;
-	return READ_ONCE(b->lease_end) < READ_ONCE(a->lease_end) ? b : a;
+	u64 end = READ_ONCE(token->lease_end);
+
+	if (!end || (first && READ_ONCE(first->lease_end) <= end))
+		return first;
+	return token;
 }
 
 /**

@@ -9,8 +9,8 @@
 #include "device.h"
 #include "domain.h"
 #include "fence.h"
-#include "mark.h"
 #include "token.h"
+#include "user.h"
 
 static int __init entitylock_init(void)
 {

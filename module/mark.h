@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Marks that a robust owner has vanished, and who is charged for them. */
+/* Marks that a robust owner has vanished. */
 #ifndef EL_MARK_H
 #define EL_MARK_H
 
 #include <linux/types.h>
 
-struct el_domain;
-struct el_entity;
 struct el_token;
 struct el_user;
-
-void el_users_exit(void);
-void el_user_put(struct el_user *user);
 
 int el_mark_reserve(struct el_token *token, u32 count);
 void el_mark_keep(struct el_token *token, u32 count);

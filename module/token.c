@@ -33,8 +33,8 @@
 #include "fence.h"
 #include "info.h"
 #include "lease.h"
-#include "mark.h"
 #include "token.h"
+#include "user.h"
 #include "verbs.h"
 #include "wait.h"
 #include "watch.h"
@@ -202,26 +202,39 @@ struct el_label *el_label_read(u64 user, u32 len)
 	return label;
 }
 
+static void set_owner(struct el_token *token, struct pid **owner)
+{
+	lockdep_assert_held(&token->lock);
+	swap(token->owner, *owner);
+	rcu_read_lock();
+	strscpy(token->comm, rcu_dereference(current->group_leader)->comm, sizeof(token->comm));
+	rcu_read_unlock();
+}
+
+/* el_token_own - record the caller as the token's owner */
+void el_token_own(struct el_token *token)
+{
+	struct pid *owner = get_pid(task_tgid(current));
+
+	spin_lock(&token->lock);
+	set_owner(token, &owner);
+	spin_unlock(&token->lock);
+	put_pid(owner);
+}
+
 /**
- * el_token_set_owner - record the caller as the token's owner
+ * el_token_set_owner - the same, with a new label
  * @token: the token
  * @label: what it does, or NULL; goes to the token
  */
 void el_token_set_owner(struct el_token *token, struct el_label *label)
 {
 	struct pid *owner = get_pid(task_tgid(current));
-	char comm[TASK_COMM_LEN];
-
-	rcu_read_lock();
-	strscpy(comm, rcu_dereference(current->group_leader)->comm, sizeof(comm));
-	rcu_read_unlock();
 
 	spin_lock(&token->lock);
-	swap(token->owner, owner);
+	set_owner(token, &owner);
 	swap(token->label, label);
-	memcpy(token->comm, comm, sizeof(comm));
 	spin_unlock(&token->lock);
-
 	put_pid(owner);
 	kfree(label);
 }
@@ -313,7 +326,7 @@ bool el_token_grant(struct el_token *token)
 		token->granted = token->attempt;
 		token->error = 0;
 		set_state(token, ENTITYLOCK_HELD);
-		if (token->kind == EL_LOCK && unlikely(token->lease_len))
+		if (token->kind == EL_LOCK && unlikely(token->lease_len) && !token->parked)
 			el_lease_begin(token);
 		el_alarm_disarm(token);
 		tell_waiter(token, 0);
@@ -338,10 +351,47 @@ int el_token_renew(struct el_token *token)
 	spin_lock(&token->lock);
 	if (token->state == ENTITYLOCK_LOST)
 		ret = -ESTALE;
-	else if (token->state == ENTITYLOCK_HELD || token->kind != EL_LOCK)
+	else if (token->state == ENTITYLOCK_HELD || token->kind != EL_LOCK || token->parked)
 		el_lease_begin(token);
 	spin_unlock(&token->lock);
+	if (token->parked)
+		el_lease_arm(token);
 	return ret;
+}
+
+/**
+ * el_token_park - the lease is that of parking from now on
+ * @token: the token
+ * @lease: 0 = the one that runs, which ends when it would have
+ *
+ * Return: 0, or -ESTALE if the token is LOST.
+ */
+int el_token_park(struct el_token *token, u64 lease)
+{
+	int ret = 0;
+
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	if (token->state == ENTITYLOCK_LOST)
+		ret = -ESTALE;
+	else if (lease)
+		el_lease_begin(token);
+	token->parked = !ret;
+	spin_unlock(&token->lock);
+	if (!ret)
+		el_lease_arm(token);
+	return ret;
+}
+
+/* el_token_unpark - an IDLE token drops the lease, any other keeps it */
+void el_token_unpark(struct el_token *token)
+{
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	token->parked = false;
+	if (token->state == ENTITYLOCK_IDLE)
+		el_lease_end(token);
+	spin_unlock(&token->lock);
 }
 
 /* el_token_succeeded - a verb that needs no attempt has: what failed before is past */
@@ -408,7 +458,7 @@ void el_token_left(struct el_token *token, u8 state, int error)
 		token->error = error;
 	tell_waiter(token, error);
 	set_state(token, state);
-	if (state == ENTITYLOCK_IDLE)
+	if (state == ENTITYLOCK_IDLE && !token->parked)
 		el_lease_end(token);
 	if (state == ENTITYLOCK_HELD && token->doomed)
 		set_lost(token);

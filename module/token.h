@@ -17,6 +17,7 @@
 struct el_alarm;
 struct el_domain;
 struct el_lease;
+struct el_parking;
 struct el_user;
 struct file;
 struct pid;
@@ -121,6 +122,9 @@ struct el_waiter {
  *	@mutex.
  * @lease_end: when it ends, by the clock that counts suspend; 0 = there is none;
  *	@lock.
+ * @parking: the place of a parked token; @mutex.
+ * @parked: it has one, so its lease neither ends with what it holds nor begins
+ *	with a grant; @lock.
  * @user: who is charged for @reserved; constant once set; a reference; @mutex.
  * @reserved: marks that its robust holds may leave; @mutex, and the lock of the
  *	entity, or the gate, whose hold ends.
@@ -155,6 +159,7 @@ struct el_token {
 	bool robust;
 	bool partial;
 	bool doomed;
+	bool parked;
 	u8 result;
 	s32 refused;
 	s32 error;
@@ -174,6 +179,7 @@ struct el_token {
 	struct el_lease *lease;
 	u64 lease_len;
 	u64 lease_end;
+	struct el_parking *parking;
 	struct el_user *user;
 	atomic_t reserved;
 	struct el_alarm *alarm;
@@ -212,12 +218,15 @@ struct el_hold *el_hold_new(struct el_token *token, struct el_entity *entity, u8
 void el_hold_free(struct el_hold *hold);
 
 struct el_label *el_label_read(u64 user, u32 len);
+void el_token_own(struct el_token *token);
 void el_token_set_owner(struct el_token *token, struct el_label *label);
 
 bool el_token_pend(struct el_token *token, enum el_attempt_kind kind);
 bool el_token_grant(struct el_token *token);
 bool el_token_leave(struct el_token *token, u8 from);
 int el_token_renew(struct el_token *token);
+int el_token_park(struct el_token *token, u64 lease);
+void el_token_unpark(struct el_token *token);
 void el_token_succeeded(struct el_token *token);
 void el_token_ungrant(struct el_token *token, u64 fence, u32 granted);
 void el_token_left(struct el_token *token, u8 state, int error);

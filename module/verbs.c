@@ -14,7 +14,7 @@
 #include "attempt.h"
 #include "info.h"
 #include "lease.h"
-#include "order.h"
+#include "park.h"
 #include "token.h"
 #include "verbs.h"
 #include "wait.h"
@@ -262,6 +262,8 @@ long el_token_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return token_extend(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_RENEW):
 		return token_renew(token, cmd, user);
+	case _IOC_NR(ENTITYLOCK_IOC_PARK):
+		return el_park(file, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_LABEL):
 		return token_label(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_INFO):
