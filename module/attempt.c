@@ -28,7 +28,6 @@
 #include <linux/slab.h>
 
 #include "attempt.h"
-#include "breakage.h"
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
@@ -56,18 +55,25 @@ static void yield_now_and_then(u32 i)
 		cond_resched();
 }
 
-/* Raise the holds from @pos on.  Return: as el_hold_request(), or why not to go on. */
+/* Raise the hold at @pos.  Return: as el_hold_request(). */
+static int step(struct el_token *token, int refusal)
+{
+	struct el_hold *hold = token->set[token->pos];
+
+	lockdep_assert_held(&token->mutex);
+	if (hold->mode >= hold->want)
+		return 0;
+	return el_hold_request(hold, token->pos + 1 == token->end,
+			       against_order(token, hold) ? -EDEADLK : refusal);
+}
+
+/* Raise the holds from @pos on.  Return: as step(), or why not to go on. */
 static int walk(struct el_token *token, int refusal)
 {
-	lockdep_assert_held(&token->mutex);
-	for (; token->pos < token->end; token->pos++) {
-		struct el_hold *hold = token->set[token->pos];
-		int ret;
+	int ret;
 
-		if (hold->mode >= hold->want)
-			continue;
-		ret = el_hold_request(hold, token->pos + 1 == token->end,
-				      against_order(token, hold) ? -EDEADLK : refusal);
+	for (; token->pos < token->end; token->pos++) {
+		ret = step(token, refusal);
 		if (ret)
 			return ret;
 		if (token->refused)
@@ -116,7 +122,7 @@ static int prepare_raise(struct el_token *token, const struct el_deadline *deadl
 
 static void leave_gate(struct el_token *token, enum el_end how)
 {
-	if (READ_ONCE(token->entered))
+	if (token->entered)
 		el_gate_exit(token);
 	else
 		el_gate_leave(token, how);
@@ -770,17 +776,51 @@ void el_attempt_expire(struct el_token *token)
 	mutex_unlock(&token->mutex);
 }
 
+/* A token whose hold at @pos does not wait (any more) goes on to the next. */
+static void go_on(struct el_token *token)
+{
+	int ret;
+
+	if (el_hold_waits(token->set[token->pos]))
+		return;
+	ret = token->refused ?: walk(token, 0);
+	if (!ret)
+		ret = conclude(token);
+	if (ret != -EINPROGRESS)
+		give_up(token, ret);
+}
+
+static void arrive(struct el_token *token)
+{
+	step(token, 0);
+}
+
+/**
+ * el_attempt_admit - let an operation in that waits at the gate
+ * @token: the one whose turn it was a moment ago
+ *
+ * Context: the domain's worker.
+ */
+void el_attempt_admit(struct el_token *token)
+{
+	mutex_lock(&token->mutex);
+	if (READ_ONCE(token->state) == ENTITYLOCK_PENDING) {
+		el_gate_admit(token, arrive);
+		if (token->entered)
+			go_on(token);
+	}
+	mutex_unlock(&token->mutex);
+}
+
 /**
  * el_attempt_advance - carry an attempt on, if there is something to be done
  * @token: the token
  *
- * Context: the domain's worker; the token may have ended, or do something else
+ * Context: the token's worker; the token may have ended, or do something else
  * than what it was queued for.
  */
 void el_attempt_advance(struct el_token *token)
 {
-	int ret;
-
 	mutex_lock(&token->mutex);
 	el_park_check(token);
 	see_to_lease(token);
@@ -789,16 +829,10 @@ void el_attempt_advance(struct el_token *token)
 		end_holds(token, EL_VANISHED);
 		break;
 	case ENTITYLOCK_PENDING:
-		if (el_alarm_rang(token)) {
+		if (el_alarm_rang(token))
 			give_up(token, -ETIMEDOUT);
-		} else if (!token->gate && READ_ONCE(token->entered) &&
-			   !el_hold_waits(token->set[token->pos])) {
-			ret = token->refused ?: walk(token, 0);
-			if (!ret)
-				ret = conclude(token);
-			if (ret != -EINPROGRESS)
-				give_up(token, ret);
-		}
+		else if (!token->gate && token->entered)
+			go_on(token);
 		break;
 	}
 	mutex_unlock(&token->mutex);

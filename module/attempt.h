@@ -72,6 +72,7 @@ int el_attempt_park(struct el_token *token, u64 lease);
 void el_attempt_unpark(struct el_token *token);
 int el_attempt_renew(struct el_token *token, u64 lease);
 void el_attempt_expire(struct el_token *token);
+void el_attempt_admit(struct el_token *token);
 void el_attempt_advance(struct el_token *token);
 void el_attempt_end_token(struct el_token *token);
 

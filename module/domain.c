@@ -78,10 +78,9 @@ static void domain_work(struct work_struct *work)
 	el_watch_tell_gate(domain);
 	el_lease_scan_gate(domain);
 
-	/* What is left queues the work again: see el_gate_admitted(). */
-	for (i = 0; i < EL_ADMIT && (token = el_gate_admit(domain)); i++) {
-		el_attempt_advance(token);
-		el_gate_admitted(domain);
+	/* Whoever is left is seen to when the work runs again: see el_gate_admit(). */
+	for (i = 0; i < EL_ADMIT && (token = el_gate_first(domain)); i++) {
+		el_attempt_admit(token);
 		el_token_put(token);
 		cond_resched();
 	}

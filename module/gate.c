@@ -29,11 +29,11 @@
  * that came while a gate was held or awaited are admitted before the next
  * request for the gate that came after them.
  *
- * Operations are admitted by the domain's worker, one after the other, so that
- * they reach the queues of their entities in the order in which they came.
- * @closing stays set until the last one of them has: see @admitting.
+ * Operations are admitted by the domain's worker, one after the other.  Each
+ * reaches the queue of its first entity under the gate's lock, before the next one
+ * or a newcomer is let in: so they arrive there in the order in which they came.
  *
- * Lock order: token's mutex, gate's lock, token's lock.
+ * Lock order: token's mutex, gate's lock, an entity's lock, token's lock.
  */
 #include <linux/percpu.h>
 
@@ -135,6 +135,18 @@ static void dequeue(struct el_gate *gate, struct el_token *token)
 	gate->nr_queued--;
 }
 
+/* The operation at the front of the queue, if nothing is in its way. */
+static struct el_token *first_operation(struct el_gate *gate)
+{
+	struct el_token *token;
+
+	lockdep_assert_held(&gate->lock);
+	if (gate->holder || gate->awaited)
+		return NULL;
+	token = list_first_entry_or_null(&gate->queue, struct el_token, gate_link);
+	return token && !token->gate ? token : NULL;
+}
+
 /*
  * The gate was released, or its first request given up: on with whoever came
  * next.  Operations are admitted by the worker.
@@ -145,7 +157,7 @@ static void next_phase(struct el_domain *domain)
 	struct el_token *token;
 
 	lockdep_assert_held(&gate->lock);
-	if (gate->holder || gate->awaited || gate->admitting)
+	if (gate->holder || gate->awaited)
 		return;
 	token = list_first_entry_or_null(&gate->queue, struct el_token, gate_link);
 	if (!token) {
@@ -373,42 +385,46 @@ int el_gate_break(struct el_domain *domain, u64 fence)
 }
 
 /**
- * el_gate_admit - count the next operation in the queue in, if its turn has come
+ * el_gate_first - the operation that is to be admitted next
  * @domain: the domain
  *
- * Context: the domain's worker only.
- * Return: the operation, with a reference, for the caller to begin and then to
- * call el_gate_admitted(); or NULL.
+ * Return: the operation, with a reference, or NULL.
  */
-struct el_token *el_gate_admit(struct el_domain *domain)
+struct el_token *el_gate_first(struct el_domain *domain)
 {
 	struct el_gate *gate = &domain->gate;
-	struct el_token *token = NULL;
+	struct el_token *token;
 
 	spin_lock(&gate->lock);
-	if (!gate->holder && !gate->awaited) {
-		token = list_first_entry_or_null(&gate->queue, struct el_token, gate_link);
-		if (token && token->gate)
-			token = NULL;
-	}
-	if (token) {
-		dequeue(gate, token);
+	token = first_operation(gate);
+	if (token)
 		el_token_get(token);
-		count_in(gate);
-		token->entered = true;
-		gate->admitting = true;
-	}
 	spin_unlock(&gate->lock);
 	return token;
 }
 
-/* el_gate_admitted - the operation that was admitted last has begun */
-void el_gate_admitted(struct el_domain *domain)
+/**
+ * el_gate_admit - count an operation in whose turn has come
+ * @token: the operation that was first a moment ago
+ * @arrive: what puts it into the queue of its first entity
+ *
+ * It arrives there before the next one, or a newcomer, is let in.
+ *
+ * Context: the domain's worker; the token's mutex is held.
+ */
+void el_gate_admit(struct el_token *token, void (*arrive)(struct el_token *token))
 {
+	struct el_domain *domain = token->domain;
 	struct el_gate *gate = &domain->gate;
 
+	lockdep_assert_held(&token->mutex);
 	spin_lock(&gate->lock);
-	gate->admitting = false;
-	next_phase(domain);
+	if (first_operation(gate) == token) {
+		dequeue(gate, token);
+		count_in(gate);
+		token->entered = true;
+		arrive(token);
+		next_phase(domain);
+	}
 	spin_unlock(&gate->lock);
 }

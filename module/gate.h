@@ -34,13 +34,11 @@ struct el_gate_count {
  * @nr_queued: length of @queue.
  * @awaited: the request for which those in flight are drained; not in @queue.
  * @holder: the token that holds the gate.
- * @admitting: the worker has taken an operation off @queue and not begun it.
  * @mark: who is charged for the mark that it was abandoned; NULL = no mark.
  * @watchers: tokens that want to know when the gate is awaited, see watch.c.
  * @noticed: a notice to @watchers is under way.
  *
- * @closing is set while there is a @holder, an @awaited, an element of @queue
- * or @admitting.
+ * @closing is set while there is a @holder, an @awaited, or an element of @queue.
  */
 struct el_gate {
 	struct el_gate_count __percpu *count;
@@ -53,7 +51,6 @@ struct el_gate {
 	u32 nr_queued;
 	struct el_token *awaited;
 	struct el_token *holder;
-	bool admitting;
 	bool noticed;
 	struct el_user *mark;
 	struct hlist_head watchers;
@@ -68,7 +65,7 @@ void el_gate_leave(struct el_token *token, enum el_end how);
 void el_gate_lease(struct el_token *token);
 bool el_gate_drop_mark(struct el_domain *domain);
 int el_gate_break(struct el_domain *domain, u64 fence);
-struct el_token *el_gate_admit(struct el_domain *domain);
-void el_gate_admitted(struct el_domain *domain);
+struct el_token *el_gate_first(struct el_domain *domain);
+void el_gate_admit(struct el_token *token, void (*arrive)(struct el_token *token));
 
 #endif /* EL_GATE_H */

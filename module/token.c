@@ -207,7 +207,7 @@ static void set_owner(struct el_token *token, struct pid **owner)
 	lockdep_assert_held(&token->lock);
 	swap(token->owner, *owner);
 	rcu_read_lock();
-	strscpy(token->comm, rcu_dereference(current->group_leader)->comm, sizeof(token->comm));
+	strscpy(token->comm, current->group_leader->comm, sizeof(token->comm));
 	rcu_read_unlock();
 }
 

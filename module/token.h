@@ -88,7 +88,7 @@ struct el_waiter {
  * @kind: of the attempt; @mutex.
  * @gate: a token for the gate; constant.
  * @sealed: refuses EXTEND, RENEW, PARK; constant.
- * @entered: counted in at the gate; @mutex, or the gate's lock while queued.
+ * @entered: counted in at the gate; @mutex.
  * @watching: holds, or @gate_watch, may be in lists of watchers; @mutex.
  * @async: the attempt goes on without a verb that blocks; @mutex.
  * @robust: exclusive holds that vanish leave a mark; @mutex.

@@ -97,10 +97,17 @@ struct el_user *el_user_hold(struct el_user *user)
 /* el_user_put - give a reference back; NULL is allowed */
 void el_user_put(struct el_user *user)
 {
-	if (!user || !refcount_dec_and_lock(&user->refs, &el_users_lock))
+	bool last;
+
+	if (!user)
 		return;
-	hash_del(&user->node);
+	spin_lock(&el_users_lock);
+	last = refcount_dec_and_test(&user->refs);
+	if (last)
+		hash_del(&user->node);
 	spin_unlock(&el_users_lock);
+	if (!last)
+		return;
 	WARN_ON_ONCE(atomic_read(&user->used[EL_MARKS]) || atomic_read(&user->used[EL_PARKED]));
 	kfree(user);
 }
