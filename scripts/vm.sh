@@ -127,6 +127,10 @@ if [ -n "$debug_opts" ]; then
 	esac
 fi
 
+# Emulated CPUs share one time stamp counter, and stall when this machine is
+# busy: that is no lock-up.
+append="tsc=reliable watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $append"
+
 # Its own death signal: also if this script is killed, nothing is left running.
 setpriv --pdeathsig TERM timeout -k 5 "$seconds" qemu-system-x86_64 \
 	-M "$machine" -accel "$([ "$accel" = tcg ] && echo tcg,thread=multi || echo "$accel")" \
@@ -154,9 +158,9 @@ log=$top/build/vm/$kernel.log
 mkdir -p "${log%/*}"
 mv "$run/log" "$log"
 
-bad='\<BUG\>|WARNING:|\<Oops\>|[Kk]ernel panic|general protection fault|UBSAN:|KFENCE:|KCSAN:'
+bad='\<BUG\>|WARNING:|\<Oops\>|[Kk]ernel panic|general protection fault,|UBSAN:|KFENCE:|KCSAN:'
 bad="$bad"'|INFO: |DEBUG_LOCKS_WARN|suspicious RCU|inconsistent lock state|refcount_t:'
-bad="$bad"'|kmemleak: [0-9]+ new|(list_add|list_del) corruption|Call Trace:'
+bad="$bad"'|kmemleak: [0-9]+ new|(list_add|list_del) corruption'
 complaint=$(grep -nE -m 1 -B 3 -A 40 "$bad" "$log") || :
 
 if [ -e "$run/status" ]; then
