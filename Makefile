@@ -15,7 +15,7 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run := scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup kernel vm demo test test-debug check bench torture clean help
+.PHONY: all module userspace selftests setup kernel vm demo test test-debug check bench torture torture-prove clean help
 
 all: module userspace
 
@@ -43,7 +43,7 @@ demo: all
 	@$(vm_run) -- userspace/examples/demo/demo.sh
 
 test: all selftests
-	@$(vm_run) --debug-opts -- selftests/run.sh
+	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
 
 test-debug: KERNEL := debug
 test-debug: TIMEOUT := 3600
@@ -55,8 +55,20 @@ bench: all
 	@$(vm_run) -- selftests/bench/run.sh > $(O)/bench/$(KERNEL).csv
 	@selftests/bench/report.sh $(O)/bench/$(KERNEL).csv
 
-torture: all selftests
-	@$(vm_run) --timeout $$(($(MINUTES) * 60 + 300)) -- selftests/torture.sh $(MINUTES)
+build_torture = +flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests/torture O=$(O)
+
+torture: all
+	@$(build_torture)
+	@$(vm_run) --timeout $$(($(MINUTES) * 60 + 300)) -- selftests/torture.sh $(MINUTES) $(ARGS)
+
+# Modules with a fault to order, which the torture must find, beside a sound one.
+torture-prove: all
+	@$(build_torture)
+	@for fault in nolock lostwake gateleak; do \
+		scripts/module.sh --out $(O)/torture/$$fault $(KERNEL) EL_BREAK=$$fault || exit; \
+	done
+	@scripts/module.sh --out $(O)/torture/sound $(KERNEL)
+	@$(vm_run) --no-module -- selftests/torture.sh --prove $(O)/torture
 
 check: all selftests
 	@scripts/setup.sh check kernel-6.12 kernel-7.2
@@ -70,11 +82,12 @@ help:
 
 #? make [KERNEL=6.1 | KDIR=/path]   the module, the library and the command, into build/
 #? make demo            real processes coordinating through the module, in a virtual machine
-#? make test            the self-tests, in a virtual machine
+#? make test            the self-tests, in a virtual machine (TESTS='fifo 32/fifo': only those)
 #? make test-debug      the same on the sanitised kernel
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
-#? make torture         random verbs from many processes (MINUTES=10)
+#? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
+#? make torture-prove   the torture finds the faults that it is there for
 #? make check           style, static analysis, layouts, rules without a test
 #? make setup           install what all of it needs; done by the others as they need it
 #? make clean
