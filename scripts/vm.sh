@@ -122,6 +122,7 @@ debug*)	machine=microvm,acpi=off bus=device image=bzImage
 esac
 if [ -n "$debug_opts" ]; then
 	case $kernel in
+	debug*)	;;
 	6.1*)	append="slub_debug=FZPU $append" ;;
 	*)	append="kfence.sample_interval=1 $append" ;;
 	esac
