@@ -189,6 +189,7 @@ kernel()
 sid()
 {
 	packages mmdebstrap
+	update
 	say "making a chroot of Debian sid (1 to 2 minutes)"
 	mirror=$(. /etc/os-release && apt-get indextargets \
 		--format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' |
