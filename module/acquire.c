@@ -15,6 +15,7 @@
 #include "acquire.h"
 #include "args.h"
 #include "attempt.h"
+#include "breakage.h"
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
@@ -315,7 +316,8 @@ static int acquire(struct el_token *token, const struct el_set *set,
 	}
 	file = el_token_file(token);
 	if (IS_ERR(file)) {
-		put_unused_fd(fd);
+		if (!el_break_unwind())
+			put_unused_fd(fd);
 		el_attempt_end_token(token);
 		el_token_put(token);
 		return PTR_ERR(file);

@@ -398,9 +398,8 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 		     struct el_grant *grant)
 {
 	struct el_hold *hold;
-	u32 i;
-
 	int ret;
+	u32 i;
 
 	/* The lease of parking goes on. */
 	if (token->parking && terms->lease)

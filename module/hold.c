@@ -58,15 +58,13 @@ static void granted(struct el_hold *hold)
 		hold->raised = token->attempt;
 	if (unlikely(token->lease_len))
 		count_leased(hold);
-	hold->result = 0;
 	if (unlikely(entity->mark))
-		hold->result |= ENTITYLOCK_ABANDONED;
+		token->result |= ENTITYLOCK_ABANDONED;
 	if (unlikely(hold->check) &&
 	    hold->seen != el_entity_version(token->domain, entity)) {
-		hold->result |= ENTITYLOCK_CHANGED;
+		token->result |= ENTITYLOCK_CHANGED;
 		token->refused = -ESTALE;
 	}
-	token->result |= hold->result;
 }
 
 /* The same for one that waited, and so has nobody else to carry it on. */
@@ -296,8 +294,6 @@ bool el_hold_changed(struct el_hold *hold)
 
 	spin_lock(&entity->lock);
 	changed = !hold->mode && hold->seen != el_entity_version(hold->token->domain, entity);
-	if (changed)
-		hold->result |= ENTITYLOCK_CHANGED;
 	spin_unlock(&entity->lock);
 	return changed;
 }

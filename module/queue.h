@@ -36,8 +36,6 @@ struct el_token;
  * @last: its grant is the last one that its token's attempt needs; written
  *	when it begins to wait.
  * @check: the attempt fails if the entity's version is not @seen.
- * @result: ENTITYLOCK_ABANDONED, ENTITYLOCK_CHANGED, of the attempt; entity's
- *	lock.
  *
  * A hold that waits for an upgrade stays among the holders.
  */
@@ -53,7 +51,6 @@ struct el_hold {
 	bool last;
 	bool check;
 	bool leased;
-	u8 result;
 	u32 added;
 	u32 raised;
 };

@@ -28,6 +28,7 @@
 #include <linux/uaccess.h>
 
 #include "attempt.h"
+#include "breakage.h"
 #include "domain.h"
 #include "entity.h"
 #include "fence.h"
@@ -116,7 +117,8 @@ void el_hold_free(struct el_hold *hold)
 	struct el_token *token = hold->token;
 
 	WARN_ON_ONCE(hold->mode || hold->waiting || !hlist_unhashed(&hold->watch));
-	el_entity_put(token->domain, hold->entity);
+	if (!el_break_entityleak())
+		el_entity_put(token->domain, hold->entity);
 	if (hold != &token->hold)
 		kmem_cache_free(el_hold_cache, hold);
 }
@@ -168,11 +170,14 @@ void el_token_put(struct el_token *token)
 	WARN_ON_ONCE(token->count || token->entered || atomic_read(&token->reserved));
 	el_user_put(token->user);
 	put_pid(token->owner);
-	kfree(token->label);
+	if (!el_break_leak())
+		kfree(token->label);
 	if (token->set != &token->single)
 		kvfree(token->set);
 	el_domain_put(token->domain);
 	kmem_cache_free(el_token_cache, token);
+	if (el_break_uaf())
+		WRITE_ONCE(token->id, 0);
 }
 
 /**
@@ -234,6 +239,7 @@ void el_token_set_owner(struct el_token *token, struct el_label *label)
 	spin_lock(&token->lock);
 	set_owner(token, &owner);
 	swap(token->label, label);
+	el_break_inversion(token);
 	spin_unlock(&token->lock);
 	put_pid(owner);
 	kfree(label);
