@@ -9,6 +9,7 @@ set -eu
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 cd "$top"
+renice -n 10 $$ > /dev/null
 
 out=$top/build/check
 mkdir -p "$out"
