@@ -413,7 +413,7 @@ int call_result(struct call *call)
 	return call->ret;
 }
 
-const char *fdinfo(int fd, const char *key)
+const char *fdinfo_value(int fd, const char *key)
 {
 	static char value[4096];
 	char path[64], line[4096];
@@ -438,7 +438,7 @@ const char *fdinfo(int fd, const char *key)
 
 unsigned int live_entities(int domain)
 {
-	const char *value = fdinfo(domain, "entities");
+	const char *value = fdinfo_value(domain, "entities");
 
 	return *value ? strtoul(value, NULL, 10) : ~0U;
 }

@@ -57,10 +57,12 @@ unsigned int limit_seconds(void);
 
 /* Time. */
 __u64 now_on(clockid_t clock);
+
 static inline __u64 now(void)
 {
 	return now_on(CLOCK_MONOTONIC);
 }
+
 /* Monotonic deadline in @ms milliseconds, more on a slow kernel. */
 __u64 in_ms(unsigned int ms);
 
@@ -168,7 +170,7 @@ struct call {
 	unsigned long cmd;
 	void *arg;
 	atomic_int ret;
-	_Atomic pid_t tid;
+	atomic_int tid;
 	pthread_t thread;
 	struct entitylock_entity entity;
 	union {
@@ -197,7 +199,7 @@ long task_syscall(pid_t tid);
 int call_result(struct call *call);
 
 /* A value of "key:\tvalue" in the fdinfo of @fd, in a static buffer, "" when absent. */
-const char *fdinfo(int fd, const char *key);
+const char *fdinfo_value(int fd, const char *key);
 /* Entities that exist in the domain of @domain. */
 unsigned int live_entities(int domain);
 unsigned int open_fds(void);

@@ -193,7 +193,7 @@ TEST_F(entitylock, L6_epoll_of_many_tokens)
 struct crowd {
 	int domain;
 	int epoll;
-	_Atomic int token;
+	atomic_int token;
 	atomic_bool stop;
 };
 

@@ -15,6 +15,7 @@
 #define NO_ADDRESS	8ULL			/* in the page that is never mapped */
 #define KERNEL_ADDRESS	0xffff888000000000ULL
 #define UNKNOWN_FLAG	(1U << 31)
+#define SHORT_ENTITY	(sizeof(struct entitylock_entity) - 8)
 #define TWO_CLOCKS	(ENTITYLOCK_CLOCK_REALTIME | ENTITYLOCK_CLOCK_BOOTTIME)
 
 enum verb { ACQUIRE, LOCK, UNLOCK, CONVERT, EXTEND, LABEL, INFO };
@@ -208,8 +209,7 @@ BAD(ACQUIRE, entitylock_acquire, entities, null, 0, EFAULT);
 BAD(ACQUIRE, entitylock_acquire, entities, unreadable, NO_ADDRESS, EFAULT);
 BAD(ACQUIRE, entitylock_acquire, entities, kernel, KERNEL_ADDRESS, EFAULT);
 BAD(ACQUIRE, entitylock_acquire, entity_size, 0, 0, EINVAL);
-BAD(ACQUIRE, entitylock_acquire, entity_size, smaller, sizeof(struct entitylock_entity) - 8,
-    EINVAL);
+BAD(ACQUIRE, entitylock_acquire, entity_size, smaller, SHORT_ENTITY, EINVAL);
 BAD(ACQUIRE, entitylock_acquire, label_len, 64, 64, EINVAL);
 BAD(ACQUIRE, entitylock_acquire, label_len, huge, ~0U, EINVAL);
 BAD(ACQUIRE, entitylock_acquire, label, null, 0, EFAULT);
@@ -265,8 +265,7 @@ BAD(EXTEND, entitylock_acquire, count, 1025, 1025, EINVAL);
 BAD(EXTEND, entitylock_acquire, entities, null, 0, EFAULT);
 BAD(EXTEND, entitylock_acquire, entities, unreadable, NO_ADDRESS, EFAULT);
 BAD(EXTEND, entitylock_acquire, entity_size, 0, 0, EINVAL);
-BAD(EXTEND, entitylock_acquire, entity_size, smaller, sizeof(struct entitylock_entity) - 8,
-    EINVAL);
+BAD(EXTEND, entitylock_acquire, entity_size, smaller, SHORT_ENTITY, EINVAL);
 BAD(EXTEND, entitylock_acquire, label_len, 1, 1, EINVAL);
 BAD(EXTEND, entitylock_acquire, lease, 1, NSEC_PER_SEC, EINVAL);
 BAD(EXTEND, entitylock_acquire, reserved, 1, 1, EINVAL);
@@ -289,7 +288,7 @@ BAD(INFO, entitylock_info, flags, async, ENTITYLOCK_ASYNC, EINVAL);
 BAD(INFO, entitylock_info, entities, null, 0, EFAULT);
 BAD(INFO, entitylock_info, entities, unreadable, NO_ADDRESS, EFAULT);
 BAD(INFO, entitylock_info, entity_size, 0, 0, EINVAL);
-BAD(INFO, entitylock_info, entity_size, smaller, sizeof(struct entitylock_entity) - 8, EINVAL);
+BAD(INFO, entitylock_info, entity_size, smaller, SHORT_ENTITY, EINVAL);
 BAD(INFO, entitylock_info, label, null, 0, EFAULT);
 BAD(INFO, entitylock_info, label, unreadable, NO_ADDRESS, EFAULT);
 BAD(INFO, entitylock_info, reserved, 1, 1, EINVAL);

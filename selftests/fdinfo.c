@@ -11,27 +11,27 @@ TEST_F(entitylock, FDINFO_of_a_token)
 	int holder;
 
 	ASSERT_LE(0, token);
-	EXPECT_STREQ("idle", fdinfo(token, "state"));
-	EXPECT_STREQ("0", fdinfo(token, "fence"));
-	EXPECT_STREQ("", fdinfo(token, "label"));
+	EXPECT_STREQ("idle", fdinfo_value(token, "state"));
+	EXPECT_STREQ("0", fdinfo_value(token, "fence"));
+	EXPECT_STREQ("", fdinfo_value(token, "label"));
 
 	ASSERT_EQ(0, token_lock(token, 0, NOWAIT));
 	ASSERT_EQ(0, token_label(token, "import"));
 	info = token_info(token);
-	EXPECT_STREQ("held", fdinfo(token, "state"));
-	EXPECT_EQ(info.id, strtoull(fdinfo(token, "id"), NULL, 10));
-	EXPECT_EQ(info.fence, strtoull(fdinfo(token, "fence"), NULL, 10));
-	EXPECT_STREQ("2", fdinfo(token, "count"));
-	EXPECT_EQ(getpid(), strtol(fdinfo(token, "owner"), NULL, 10));
-	EXPECT_STREQ("fdinfo", fdinfo(token, "comm"));
-	EXPECT_STREQ("import", fdinfo(token, "label"));
+	EXPECT_STREQ("held", fdinfo_value(token, "state"));
+	EXPECT_EQ(info.id, strtoull(fdinfo_value(token, "id"), NULL, 10));
+	EXPECT_EQ(info.fence, strtoull(fdinfo_value(token, "fence"), NULL, 10));
+	EXPECT_STREQ("2", fdinfo_value(token, "count"));
+	EXPECT_EQ(getpid(), strtol(fdinfo_value(token, "owner"), NULL, 10));
+	EXPECT_STREQ("fdinfo", fdinfo_value(token, "comm"));
+	EXPECT_STREQ("import", fdinfo_value(token, "label"));
 
 	ASSERT_EQ(0, unlock(token));
 	holder = hold(self->domain, "b");
 	ASSERT_LE(0, holder);
 	call_lock(&call, token, FOREVER);
 	ASSERT_TRUE(eventually(token_waiters(holder) == 1));
-	EXPECT_STREQ("pending", fdinfo(token, "state"));
+	EXPECT_STREQ("pending", fdinfo_value(token, "state"));
 	close(holder);
 	EXPECT_EQ(0, call_result(&call));
 	close(token);
@@ -44,8 +44,8 @@ TEST_F(entitylock, D5_fdinfo_label_is_escaped)
 
 	ASSERT_LE(0, token);
 	ASSERT_EQ(0, token_label(token, "x\nforged:\t1"));
-	EXPECT_STREQ("", fdinfo(token, "forged"));
-	EXPECT_STREQ("x\\x0aforged:\\x091", fdinfo(token, "label"));
+	EXPECT_STREQ("", fdinfo_value(token, "forged"));
+	EXPECT_STREQ("x\\x0aforged:\\x091", fdinfo_value(token, "label"));
 	close(token);
 }
 
@@ -58,14 +58,14 @@ TEST_F(entitylock, FDINFO_of_a_domain)
 
 	ASSERT_LE(0, token);
 	ASSERT_LE(0, second);
-	snprintf(domain, sizeof(domain), "%s", fdinfo(self->domain, "domain"));
+	snprintf(domain, sizeof(domain), "%s", fdinfo_value(self->domain, "domain"));
 	EXPECT_STRNE("", domain);
-	EXPECT_STREQ(domain, fdinfo(second, "domain"));
-	EXPECT_STREQ("3", fdinfo(self->domain, "entities"));
-	EXPECT_STREQ("3", fdinfo(second, "entities"));
+	EXPECT_STREQ(domain, fdinfo_value(second, "domain"));
+	EXPECT_STREQ("3", fdinfo_value(self->domain, "entities"));
+	EXPECT_STREQ("3", fdinfo_value(second, "entities"));
 	close(second);
 	close(token);
-	EXPECT_STREQ("0", fdinfo(self->domain, "entities"));
+	EXPECT_STREQ("0", fdinfo_value(self->domain, "entities"));
 }
 
 SELFTEST_MAIN

@@ -11,7 +11,7 @@ struct waiter {
 	atomic_uint *granted;
 	unsigned int place;	/* of its grant, from 0 */
 	int ret;
-	_Atomic pid_t tid;
+	atomic_int tid;
 	pthread_t thread;
 };
 

@@ -42,7 +42,7 @@ struct poller {
 	int token;
 	short events;
 	short got;
-	_Atomic pid_t tid;
+	atomic_int tid;
 	pthread_t thread;
 };
 
