@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The command "entitylock run", driven as its users do: TAP, a test a line.
+# The commands "entitylock run" and "entitylock gate", driven as their users do:
+# TAP, a test a line.
 # shellcheck disable=SC2016,SC2317  # text for other shells; called by soon
 set -u
 PATH=$(cd "$(dirname "$0")/../build/userspace" && pwd):$PATH
@@ -54,6 +55,7 @@ cell()
 }
 
 waiters_are()	{ [ "$(cell "$1" 5)" = "$2" ]; }
+is_refused()	{ [ "$(status entitylock run -n "$1" -- true)" = 124 ]; }
 is_gone()	{ [ -z "$(cell "$1" 1)" ]; }
 state_is()	{ [ "$(awk '/^State/ { print $2 }' "/proc/$1/status")" = "$2" ]; }
 
@@ -286,6 +288,32 @@ job_control()
 	is 'and the end is as usual' $? 0
 }
 
+gate()
+{
+	local gate
+
+	is 'gate: status of the command' "$(status entitylock gate -- sh -c 'exit 7')" 7
+	is 'gate: excludes every name' "$(status entitylock gate -- entitylock run -n x -- true)" 124
+	is 'gate: afterwards all is free' "$(status entitylock run -n x -- true)" 0
+	own_failure 'gate: no command' 'no command' gate --
+	own_failure 'gate: a name' 'no name and no mode' gate x -- true
+	own_failure 'gate: a mode' 'no name and no mode' gate -s -- true
+
+	hold
+	is 'gate: -n' "$(status entitylock gate -n -- touch ran)" 124
+	is 'gate: -w -E' "$(status entitylock gate -w 0.1 -E 9 -- touch ran)" 9
+	test ! -e ran
+	result $? 'gate: the command did not run'
+	entitylock gate -- touch ran &
+	gate=$!
+	soon is_refused y
+	result $? 'gate: awaited, it lets nobody in'
+	release
+	wait $gate
+	is 'gate: granted when the last has gone' "$?$(ls ran)" 0ran
+	is 'gate: then all is free' "$(status entitylock run -n y -- true)" 0
+}
+
 statuses
 conflicts
 names
@@ -295,5 +323,6 @@ descriptors
 signals
 signals_in_wait
 job_control
+gate
 echo "1..$number"
 exit $failed

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 		if (err)
 			die("lock", ENTITYLOCK_VERB_LOCK, err);
 		change(argv[1], argv[2], -1);
-		change(argv[1], argv[3], +1);
+		change(argv[1], argv[3], 1);
 		err = entitylock_unlock(token, 0, 0);
 		if (err)
 			die("unlock", ENTITYLOCK_VERB_UNLOCK, err);

@@ -11,12 +11,14 @@
 
 static const char help[] =
 "Usage: entitylock run [OPTION...] NAME... -- COMMAND [ARGUMENT...]\n"
+"       entitylock gate [OPTION...] -- COMMAND [ARGUMENT...]\n"
 "       entitylock ls [OPTION...]\n"
 "       entitylock --version | --help\n"
 "\n"
 "Locks on named entities, held by file descriptors.\n"
 "\n"
 "  run        run a command while holding the lock on one or more names\n"
+"  gate       run a command while nobody holds a lock on anything\n"
 "  ls         list what is locked, by whom, and who waits\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -27,6 +29,7 @@ static const struct {
 	int (*main)(int argc, char **argv);
 } subcommands[] = {
 	{ "run", run_main },
+	{ "gate", gate_main },
 	{ "ls", ls_main },
 };
 

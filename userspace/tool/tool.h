@@ -21,6 +21,7 @@ enum {
 };
 
 int run_main(int argc, char **argv);
+int gate_main(int argc, char **argv);
 int ls_main(int argc, char **argv);
 
 /* Prints a message of subcommand @sub to stderr; returns EXIT_OWN_FAILURE. */

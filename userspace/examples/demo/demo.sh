@@ -231,6 +231,27 @@ killed_holder()
 	check 'nobody had to clean up' is_gone job/1
 }
 
+close_the_gate()
+{
+	title '5. The gate: nobody else, on anything'
+	say 'It excludes every name, also those that do not exist yet.' ''
+	start_reader holder entitylock run order/1 -- cat
+	holder=$pid
+	soon is_held order/1
+	start gate entitylock gate -- echo 'all is mine'
+	gate=$pid
+	say '' 'While the gate waits for those that run, it lets nobody new in:' ''
+	soon is_refused order/2
+	check 'order/2, which nobody has ever locked, is refused' is_refused order/2
+	listing
+	say '' 'The last one leaves:' ''
+	release
+	end "$holder"
+	check 'the gate was granted' end "$gate"
+	sed 's/^/  | /' gate
+	check 'then the others go on' entitylock run -n order/2 -- true
+}
+
 # Kilobytes in the kernel's slab caches after one shrink of all of them.
 slab()
 {
@@ -243,7 +264,7 @@ slab()
 
 come_and_go()
 {
-	title '5. 100,000 entities come and go'
+	title '6. 100,000 entities come and go'
 	say 'An entity exists while somebody has a descriptor for it, and no longer.' ''
 	# One leaked byte of each would be 100 kB; other parts of the kernel keep
 	# a few hundred kB that come and go.
@@ -264,6 +285,7 @@ hand_over
 wait_and_be_granted
 opposite_orders
 killed_holder
+close_the_gate
 come_and_go
 
 echo
