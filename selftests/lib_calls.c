@@ -92,7 +92,8 @@ TEST_F(entitylock, call_options)
 	EXPECT_LE(0, token);
 	close(token);
 	newer.more[7] = 1;
-	EXPECT_EQ(-E2BIG, entitylock_acquire(self->domain, "x", 1, EXCLUSIVE, &newer.options, NULL));
+	token = entitylock_acquire(self->domain, "x", 1, EXCLUSIVE, &newer.options, NULL);
+	EXPECT_EQ(-E2BIG, token);
 	EXPECT_EQ(-E2BIG, entitylock_gate(self->domain, &newer.options, NULL));
 
 	memset(label, 'l', sizeof(label));
@@ -171,8 +172,8 @@ TEST_F(entitylock, call_gate)
 
 TEST_F(entitylock, call_label)
 {
+	char long_label[ENTITYLOCK_LABEL_MAX + 2] = "", told[8] = "";
 	int token = hold(self->domain, "x");
-	char told[8] = "";
 	struct entitylock_info info = { .label = ptr(told), .label_len = sizeof(told) };
 
 	EXPECT_EQ(0, entitylock_label(token, "new"));
@@ -181,8 +182,8 @@ TEST_F(entitylock, call_label)
 	EXPECT_EQ(0, memcmp("new", told, 3));
 	EXPECT_EQ(getpid(), (pid_t)info.owner_pid);
 	EXPECT_EQ(0, entitylock_label(token, NULL));
-	EXPECT_EQ(-EINVAL, entitylock_label(token, "0123456789012345678901234567890123456789"
-						   "012345678901234567890123"));
+	memset(long_label, 'l', ENTITYLOCK_LABEL_MAX + 1);
+	EXPECT_EQ(-EINVAL, entitylock_label(token, long_label));
 	EXPECT_EQ(-ENOTTY, entitylock_label(self->domain, "new"));
 	info.flags = 1;
 	info.state = 77;

@@ -185,7 +185,7 @@ static bool find(int domain, const char *name, size_t len,
 
 TEST_F(entitylock, D5_of_the_module)
 {
-	const char name[] = "a b\t\n\\#\0\xff";
+	static const char name[] = "a b\t\n\\#\0\xff";
 	struct entitylock_options options = ENTITYLOCK_OPTIONS_INIT;
 	struct entitylock_list_entry entry = {};
 	struct entitylock_grant grant;
@@ -221,7 +221,7 @@ TEST_F(entitylock, D5_parties)
 	struct entitylock_list *list;
 	int token;
 
-	options.label = "a, label: \\ \n";
+	options.label = "a, label: \\\n";
 	token = entitylock_acquire(self->domain, "x", 1, EXCLUSIVE, &options, NULL);
 	ASSERT_LE(0, token);
 	ASSERT_EQ(0, entitylock_list_open(self->domain, &list));
