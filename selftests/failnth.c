@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * L2 A failed verb changes nothing: every allocation and every copy from or to
+ * userspace that a verb makes fails once, one after the other, until nothing
+ * more is there to fail.
+ *
+ * The kernel fails the Nth of them in this thread (fail-nth, see the kernel's
+ * Documentation/fault-injection).  After each: the right errno, nothing held, no
+ * fd or number of one, no entity, no reference to the module, the token and its
+ * neighbours as they were.  A verb may do without what it was denied.
+ *
+ * A new verb is a line in the table at the end.
+ */
+#include <poll.h>
+#include <sys/mman.h>
+#include <kselftest.h>
+
+#include "common.h"
+
+#define FAULTS		"/sys/kernel/debug/"
+#define TOO_MANY	1000
+
+/**
+ * struct stage - what a verb is tried on
+ * @domain: a domain fd
+ * @token: a token fd that the verb may act on, or -1
+ * @other: another token fd, that is in the way, or -1
+ * @file: a file that the verb reads, or -1
+ */
+struct stage {
+	int domain;
+	int token;
+	int other;
+	int file;
+};
+
+/**
+ * struct verb - one line of the table
+ * @name: for people
+ * @allocates: a sweep in which no allocation of it failed has tested nothing
+ * @setup: makes the stage ready, once
+ * @call: the verb; what it returns, or -errno
+ * @undo: what it did when it was successful
+ */
+struct verb {
+	const char *name;
+	bool allocates;
+	void (*setup)(struct stage *stage);
+	int (*call)(struct stage *stage);
+	void (*undo)(struct stage *stage, int ret);
+};
+
+static int must(int ret)
+{
+	if (ret < 0) {
+		errno = -ret;
+		ksft_exit_fail_msg("setting up: %m\n");
+	}
+	return ret;
+}
+
+/* What is denied: memory, or access to the caller's memory. */
+struct denial {
+	const char *name;
+	int error;
+	const char *faults[2];
+};
+
+static const struct denial denials[] = {
+	{ "memory", -ENOMEM, { "failslab", "fail_page_alloc" } },
+	{ "user memory", -EFAULT, { "fail_usercopy" } },
+};
+
+static void configure(const char *fault, const char *option, const char *value)
+{
+	char path[128];
+	int ret;
+
+	snprintf(path, sizeof(path), FAULTS "%s/%s", fault, option);
+	ret = write_file(path, value);
+	if (ret)
+		ksft_exit_fail_msg("%s: %s\n", path, strerror(-ret));
+}
+
+/* A fault without a stack to look for is on, one that looks for none that exists is off. */
+static void switch_on(const struct denial *denial, bool on)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(denial->faults) && denial->faults[i]; i++)
+		configure(denial->faults[i], "require-start", on ? "0" : "1");
+}
+
+static void configure_all(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(denials); i++) {
+		for (size_t j = 0; j < 2 && denials[i].faults[j]; j++) {
+			/* It would look like a complaint in the kernel's log. */
+			configure(denials[i].faults[j], "verbose", "0");
+			configure(denials[i].faults[j], "stacktrace-depth", "0");
+		}
+		switch_on(&denials[i], false);
+	}
+	configure("failslab", "ignore-gfp-wait", "N");
+	configure("fail_page_alloc", "ignore-gfp-wait", "N");
+	configure("fail_page_alloc", "ignore-gfp-highmem", "N");
+	configure("fail_page_alloc", "min-order", "0");
+}
+
+static int fail_nth;
+
+static void arm(unsigned int nth)
+{
+	char text[16];
+
+	must(pwrite(fail_nth, text, snprintf(text, sizeof(text), "%u", nth), 0));
+}
+
+/* Was something denied since arm()?  To look, and to disarm, may be what is denied. */
+static bool disarm(void)
+{
+	char text[16] = "";
+	bool denied = pread(fail_nth, text, sizeof(text) - 1, 0) > 0 && text[0] == '0';
+
+	while (pwrite(fail_nth, "0", 1, 0) < 0)
+		;
+	return denied;
+}
+
+/* All that a verb might change and must not. */
+struct snapshot {
+	char *listing;
+	unsigned int fds;
+	int next_fd;
+	unsigned int references;
+	struct entitylock_info token;
+	char names[512];
+	char modes[32];
+};
+
+static unsigned int module_references(void)
+{
+	FILE *file = fopen("/sys/module/entitylock/refcnt", "re");
+	unsigned int count = 0;
+
+	if (!file || fscanf(file, "%u", &count) != 1)
+		ksft_exit_fail_msg("the module's references cannot be read\n");
+	fclose(file);
+	return count;
+}
+
+/* One that is reserved and leads nowhere is not in /proc/self/fd. */
+static int next_fd(void)
+{
+	int fd = must(dup(STDOUT_FILENO));
+
+	close(fd);
+	return fd;
+}
+
+/* The number of a grant that was given back stays used: the column is left out. */
+static char *listing_without_fence(int domain)
+{
+	char *text, *in, *out;
+	int column = 0;
+
+	if (lseek(domain, 0, SEEK_SET))
+		ksft_exit_fail_msg("lseek: %m\n");
+	text = listing_read(domain, 65536);
+	for (in = out = text; *in; in++) {
+		if (*in == '\n')
+			column = 0;
+		else if (*in == '\t')
+			column++;
+		if (column != 2)
+			*out++ = *in;
+	}
+	*out = '\0';
+	return text;
+}
+
+static struct snapshot look(const struct stage *stage)
+{
+	struct snapshot now = {
+		.fds = open_fds(),
+		.next_fd = next_fd(),
+		.references = module_references(),
+	};
+
+	if (stage->domain >= 0)
+		now.listing = listing_without_fence(stage->domain);
+	if (stage->token >= 0) {
+		now.token = token_info(stage->token);
+		now.token.age = 0;
+		strcpy(now.names, token_names(stage->token));
+		strcpy(now.modes, token_modes(stage->token));
+	}
+	return now;
+}
+
+/* Return: what is not as it was, or NULL. */
+static const char *difference(const struct snapshot *a, const struct snapshot *b)
+{
+	if (a->fds != b->fds)
+		return "fds";
+	if (a->next_fd != b->next_fd)
+		return "reserved fds";
+	if (a->references != b->references)
+		return "references to the module";
+	if (memcmp(&a->token, &b->token, sizeof(a->token)))
+		return "the token";
+	if (strcmp(a->names, b->names))
+		return "the token's names";
+	if (strcmp(a->modes, b->modes))
+		return "the token's modes";
+	if (a->listing && strcmp(a->listing, b->listing))
+		return "the listing";
+	return NULL;
+}
+
+/* A worker may hold on to something for a moment. */
+static const char *changed(const struct stage *stage, const struct snapshot *before)
+{
+	const char *what = NULL;
+	struct snapshot after;
+
+	if (!eventually((after = look(stage),
+			 what = difference(before, &after),
+			 free(after.listing), !what)))
+		return what;
+	return NULL;
+}
+
+struct sweep {
+	unsigned int denied;
+	unsigned int failed;
+};
+
+/* Return: false if the verb did wrong, and has said so. */
+static bool sweep(const struct verb *verb, struct stage *stage, const struct denial *denial,
+		  struct sweep *result)
+{
+	for (unsigned int nth = 1; nth < TOO_MANY; nth++) {
+		struct snapshot before = look(stage);
+		const char *what = NULL;
+		bool denied;
+		int ret;
+
+		arm(nth);
+		ret = verb->call(stage);
+		denied = disarm();
+		result->denied += denied;
+		if (ret >= 0) {
+			if (verb->undo)
+				verb->undo(stage, ret);
+		} else {
+			result->failed++;
+			what = changed(stage, &before);
+		}
+		free(before.listing);
+		if (ret < 0 && (!denied || ret != denial->error)) {
+			ksft_print_msg("%s, %s %u: %s\n", verb->name, denial->name, nth,
+				       strerror(-ret));
+			return false;
+		}
+		if (what) {
+			ksft_print_msg("%s, %s %u: changed %s\n", verb->name, denial->name, nth,
+				       what);
+			return false;
+		}
+		if (!denied)
+			return true;
+	}
+	ksft_print_msg("%s, %s: no end\n", verb->name, denial->name);
+	return false;
+}
+
+static void leave(struct stage *stage)
+{
+	int *fds[] = { &stage->token, &stage->other, &stage->file, &stage->domain };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+static void open_domain(struct stage *stage)
+{
+	stage->domain = must(domain_open(O_RDWR));
+}
+
+static void try(const struct verb *verb)
+{
+	struct stage stage = { -1, -1, -1, -1 };
+	struct sweep memory = { 0 }, user = { 0 };
+	struct sweep *results[] = { &memory, &user };
+	bool good = true;
+
+	verb->setup(&stage);
+	for (size_t i = 0; i < ARRAY_SIZE(denials) && good; i++) {
+		switch_on(&denials[i], true);
+		good = sweep(verb, &stage, &denials[i], results[i]);
+		switch_on(&denials[i], false);
+	}
+	if (good && verb->allocates && !memory.failed) {
+		ksft_print_msg("%s: no allocation failed\n", verb->name);
+		good = false;
+	}
+	leave(&stage);
+
+	/* The neighbours' too, now that all is closed. */
+	open_domain(&stage);
+	if (!eventually(live_entities(stage.domain) == 0)) {
+		ksft_print_msg("%s: %u entities left\n", verb->name,
+			       live_entities(stage.domain));
+		good = false;
+	}
+	leave(&stage);
+	ksft_test_result(good, "L2 %s: memory denied %u times, failed %u; user memory %u, %u\n",
+			 verb->name, memory.denied, memory.failed, user.denied, user.failed);
+}
+
+/* Stages. */
+
+static void nothing(struct stage *stage)
+{
+	(void)stage;
+}
+
+static void neighbours(struct stage *stage)
+{
+	open_domain(stage);
+	stage->other = must(acquire_these(stage->domain, 0, NOWAIT, S("b"), X("d")));
+}
+
+static void idle_token(struct stage *stage)
+{
+	neighbours(stage);
+	stage->token = must(acquire_these(stage->domain, ENTITYLOCK_OPEN, NOWAIT,
+					  X("a"), S("b"), X("c")));
+}
+
+static void held_token(struct stage *stage)
+{
+	idle_token(stage);
+	must(token_lock(stage->token, 0, NOWAIT));
+}
+
+static void held_shared(struct stage *stage)
+{
+	open_domain(stage);
+	stage->token = must(acquire_these(stage->domain, 0, NOWAIT, S("a"), S("b")));
+}
+
+/* Another holder of b, so that an upgrade must wait. */
+static void held_with_another(struct stage *stage)
+{
+	neighbours(stage);
+	stage->token = must(acquire_these(stage->domain, 0, NOWAIT, S("a"), S("b")));
+}
+
+static void labelled_token(struct stage *stage)
+{
+	held_token(stage);
+	must(token_label(stage->token, "before"));
+}
+
+static void idle_but_taken(struct stage *stage)
+{
+	neighbours(stage);
+	stage->token = must(acquire(stage->domain, "d", EXCLUSIVE, ENTITYLOCK_OPEN, NOWAIT));
+}
+
+static void pending_token(struct stage *stage)
+{
+	idle_but_taken(stage);
+	must(token_lock(stage->token, ENTITYLOCK_ASYNC, FOREVER));
+}
+
+static void listing(struct stage *stage)
+{
+	held_token(stage);
+	stage->file = must(domain_open(O_RDONLY));
+}
+
+static void fdinfo_of(struct stage *stage, int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	stage->file = must(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static void domain_fdinfo(struct stage *stage)
+{
+	open_domain(stage);
+	fdinfo_of(stage, stage->domain);
+}
+
+static void token_fdinfo(struct stage *stage)
+{
+	held_token(stage);
+	fdinfo_of(stage, stage->token);
+}
+
+/* Verbs. */
+
+static int do_open(struct stage *stage)
+{
+	(void)stage;
+	return domain_open(O_RDWR);
+}
+
+static int do_read(struct stage *stage)
+{
+	char text[4096];
+	ssize_t len;
+
+	len = lseek(stage->file, 0, SEEK_SET) < 0 ? -1 : read(stage->file, text, sizeof(text));
+	return len < 0 ? -errno : len;
+}
+
+static int do_version(struct stage *stage)
+{
+	struct entitylock_version version = { 0 };
+
+	return el_ioctl(stage->domain, ENTITYLOCK_IOC_VERSION, &version);
+}
+
+static int do_acquire(struct stage *stage)
+{
+	return acquire(stage->domain, "new", EXCLUSIVE, 0, NOWAIT);
+}
+
+static int do_acquire_known(struct stage *stage)
+{
+	return acquire(stage->domain, "b", SHARED, 0, NOWAIT);
+}
+
+static int do_acquire_set(struct stage *stage)
+{
+	return acquire_these(stage->domain, 0, NOWAIT, X("z"), S("b"), X("new"), S("z"));
+}
+
+static int do_acquire_labelled(struct stage *stage)
+{
+	struct entitylock_entity entity = X("new");
+	struct entitylock_acquire args = {
+		.count = 1,
+		.entities = ptr(&entity),
+		.entity_size = sizeof(entity),
+		.label = ptr("what it does"),
+		.label_len = strlen("what it does"),
+	};
+
+	return el_ioctl(stage->domain, ENTITYLOCK_IOC_ACQUIRE, &args);
+}
+
+static int do_acquire_idle(struct stage *stage)
+{
+	return acquire_these(stage->domain, ENTITYLOCK_OPEN, NOWAIT, X("b"), X("new"));
+}
+
+static int do_acquire_async(struct stage *stage)
+{
+	return acquire_these(stage->domain, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC,
+			     X("b"), X("new"));
+}
+
+static int do_acquire_gate(struct stage *stage)
+{
+	return acquire_gate(stage->domain, 0, NOWAIT);
+}
+
+static int do_acquire_gate_async(struct stage *stage)
+{
+	return acquire_gate(stage->domain, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC);
+}
+
+static int do_lock(struct stage *stage)
+{
+	return token_lock(stage->token, 0, NOWAIT);
+}
+
+static int do_lock_async(struct stage *stage)
+{
+	return token_lock(stage->token, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC);
+}
+
+static int do_unlock(struct stage *stage)
+{
+	return unlock(stage->token);
+}
+
+static int do_cancel(struct stage *stage)
+{
+	return token_unlock(stage->token, ENTITYLOCK_CANCEL, 0);
+}
+
+static int do_upgrade(struct stage *stage)
+{
+	return token_convert(stage->token, EXCLUSIVE, 0, NOWAIT);
+}
+
+static int do_upgrade_async(struct stage *stage)
+{
+	return token_convert(stage->token, EXCLUSIVE, ENTITYLOCK_ASYNC,
+			     now() + 1000 * NSEC_PER_SEC);
+}
+
+static int do_downgrade(struct stage *stage)
+{
+	return token_convert(stage->token, SHARED, 0, NOWAIT);
+}
+
+/* One before, one that it has, one that it has weaker, one that another has, one after. */
+static int do_extend(struct stage *stage)
+{
+	return extend_these(stage->token, 0, NOWAIT, X("0"), X("a"), S("b"), S("new"), X("z"));
+}
+
+static int do_extend_async(struct stage *stage)
+{
+	return extend_these(stage->token, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC,
+			    X("d"), X("z"));
+}
+
+static int do_label(struct stage *stage)
+{
+	return token_label(stage->token, "after");
+}
+
+static int do_info(struct stage *stage)
+{
+	struct entitylock_entity entities[3] = { 0 };
+	char names[3][16], label[16];
+	struct entitylock_info info = {
+		.entities = ptr(entities),
+		.entity_size = sizeof(*entities),
+		.capacity = ARRAY_SIZE(entities),
+		.label = ptr(label),
+		.label_len = sizeof(label),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(entities); i++) {
+		entities[i].name = ptr(names[i]);
+		entities[i].name_len = sizeof(names[i]);
+	}
+	return el_ioctl(stage->token, ENTITYLOCK_IOC_INFO, &info);
+}
+
+static int do_poll(struct stage *stage)
+{
+	struct pollfd pfd = { .fd = stage->token, .events = POLLIN | POLLPRI };
+	int ret = poll(&pfd, 1, 0);
+
+	return ret < 0 ? -errno : ret;
+}
+
+/* What brings the stage back after a success. */
+
+static void close_it(struct stage *stage, int ret)
+{
+	(void)stage;
+	close(ret);
+}
+
+static void unlock_it(struct stage *stage, int ret)
+{
+	(void)ret;
+	must(unlock(stage->token));
+}
+
+static void lock_it(struct stage *stage, int ret)
+{
+	(void)ret;
+	must(token_lock(stage->token, 0, NOWAIT));
+}
+
+static void wait_again(struct stage *stage, int ret)
+{
+	(void)ret;
+	must(token_lock(stage->token, ENTITYLOCK_ASYNC, FOREVER));
+}
+
+static void cancel_it(struct stage *stage, int ret)
+{
+	(void)ret;
+	must(token_unlock(stage->token, ENTITYLOCK_CANCEL, 0));
+}
+
+static void downgrade_it(struct stage *stage, int ret)
+{
+	(void)ret;
+	must(token_convert(stage->token, SHARED, 0, NOWAIT));
+}
+
+/* The set has grown, or its modes are lower: begin with a new token. */
+static void hold_anew(struct stage *stage, int ret)
+{
+	(void)ret;
+	leave(stage);
+	held_token(stage);
+}
+
+static void label_it(struct stage *stage, int ret)
+{
+	(void)ret;
+	must(token_label(stage->token, "before"));
+}
+
+/* name, allocates, stage, verb, what undoes it */
+static const struct verb verbs[] = {
+	{ "open, the first", true, nothing, do_open, close_it },
+	{ "open, another", true, held_token, do_open, close_it },
+	{ "VERSION", false, open_domain, do_version, NULL },
+	{ "read", false, listing, do_read, NULL },
+	{ "fdinfo of a domain fd", false, domain_fdinfo, do_read, NULL },
+	{ "fdinfo of a token fd", false, token_fdinfo, do_read, NULL },
+	{ "ACQUIRE a new name", true, open_domain, do_acquire, close_it },
+	{ "ACQUIRE a known name", true, neighbours, do_acquire_known, close_it },
+	{ "ACQUIRE a set", true, neighbours, do_acquire_set, close_it },
+	{ "ACQUIRE with a label", true, neighbours, do_acquire_labelled, close_it },
+	{ "ACQUIRE, OPEN", true, neighbours, do_acquire_idle, close_it },
+	{ "ACQUIRE, ASYNC", true, neighbours, do_acquire_async, close_it },
+	{ "ACQUIRE the gate", true, open_domain, do_acquire_gate, close_it },
+	{ "ACQUIRE the gate, ASYNC", true, neighbours, do_acquire_gate_async, close_it },
+	{ "LOCK", false, idle_token, do_lock, unlock_it },
+	{ "LOCK, ASYNC", true, idle_but_taken, do_lock_async, unlock_it },
+	{ "UNLOCK", false, held_token, do_unlock, lock_it },
+	{ "UNLOCK, CANCEL", false, pending_token, do_cancel, wait_again },
+	{ "CONVERT up", false, held_shared, do_upgrade, downgrade_it },
+	{ "CONVERT up, ASYNC", true, held_with_another, do_upgrade_async, cancel_it },
+	{ "CONVERT down", false, held_token, do_downgrade, hold_anew },
+	{ "EXTEND", true, held_token, do_extend, hold_anew },
+	{ "EXTEND, ASYNC", true, held_token, do_extend_async, cancel_it },
+	{ "LABEL", true, labelled_token, do_label, label_it },
+	{ "INFO", true, labelled_token, do_info, NULL },
+	{ "poll", false, held_token, do_poll, NULL },
+};
+
+int main(void)
+{
+	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fail_nth < 0) {
+		fprintf(stderr, "failnth: this kernel injects no faults (fail-nth: %m)\n");
+		return 1;
+	}
+	/* No page fault of this program shall be what is denied. */
+	must(mlockall(MCL_CURRENT | MCL_FUTURE) ? -errno : 0);
+	configure_all();
+	ksft_print_header();
+	ksft_set_plan(ARRAY_SIZE(verbs));
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		try(&verbs[i]);
+	ksft_finished();
+}
