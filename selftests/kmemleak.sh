@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# kmemleak.sh [TEST ...]: run self-tests and look for memory that nothing refers
+# to any more, on the debug kernel booted with kmemleak=on, as root
+#
+#   make vm KERNEL=debug APPEND=kmemleak=on CMD=selftests/kmemleak.sh
+#
+# By default those tests that between them take every path which allocates.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+leaks=/sys/kernel/debug/kmemleak
+
+[ $# -gt 0 ] || set -- failnth convert sets death module
+if ! echo scan=off > $leaks; then
+	echo "kmemleak.sh: boot the debug kernel with kmemleak=on" >&2
+	exit 1
+fi
+# What the boot has left is not ours.
+echo scan > $leaks
+echo clear > $leaks
+
+status=0
+"$here/run.sh" "$@" || status=$?
+
+# It believes in a leak that is 5 s old, and seen twice: a pointer may have been
+# in a register, and an RCU callback under way.
+sleep 10
+echo scan > $leaks
+echo scan > $leaks
+cat $leaks
+if grep -q '^unreferenced object' $leaks; then
+	echo "not ok kmemleak: $(grep -c '^unreferenced object' $leaks) objects that nothing refers to"
+	exit 1
+fi
+echo "ok kmemleak: nothing leaked"
+exit $status
