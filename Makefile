@@ -15,7 +15,7 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run := scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup kernel vm demo test test-debug check bench torture torture-prove clean help
+.PHONY: all module userspace selftests setup kernel vm demo test test-debug test-planted check bench torture torture-prove clean help
 
 all: module userspace
 
@@ -48,6 +48,11 @@ test: all selftests
 test-debug: KERNEL := debug
 test-debug: TIMEOUT := 3600
 test-debug: test
+
+# Modules with a fault to order, each to be found by what looks for its kind.
+test-planted: KERNEL := debug
+test-planted: kernel selftests
+	@selftests/planted/run.sh
 
 bench: all
 	@scripts/setup.sh bench
@@ -84,6 +89,7 @@ help:
 #? make demo            real processes coordinating through the module, in a virtual machine
 #? make test            the self-tests, in a virtual machine (TESTS='fifo 32/fifo': only those)
 #? make test-debug      the same on the sanitised kernel
+#? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
