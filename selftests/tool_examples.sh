@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The library's example programs do what they say (userspace/examples): TAP, a
+# test a line.  The demo runs them as well, but for people.
+set -u
+PATH=$(cd "$(dirname "$0")/../build/userspace" && pwd):$PATH
+PATH=${PATH%%:*}/examples:$PATH
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+number=0 failed=0
+
+# result STATUS WHAT: a line of TAP
+result()
+{
+	number=$((number + 1))
+	[ "$1" -eq 0 ] && echo "ok $number $2" && return
+	echo "not ok $number $2"
+	failed=1
+}
+
+# soon COMMAND...: it succeeds within a minute
+soon()
+{
+	local last=$((SECONDS + 60))
+
+	until "$@"; do
+		[ $SECONDS -lt $last ] || return 1
+		sleep 0.05
+	done
+}
+
+listed()
+{
+	entitylock ls | grep -q "$1"
+}
+
+# L9: the lock goes from process to process.
+mkfifo go
+handover finish socket < go > finisher &
+finisher=$!
+exec 3> go
+soon grep -q waiting finisher
+handover begin socket volume > beginner
+result $? 'handover: the first process passes the lock on'
+soon grep -q 'goes on with volume' finisher
+listed "volume .* x $finisher handover \"second half\""
+result $? 'handover: the second is listed as the holder'
+echo >&3
+wait $finisher
+result $? 'handover: the second finishes'
+exec 3>&-
+[ "$(entitylock ls | wc -l)" -eq 1 ]
+result $? 'handover: nothing is left'
+
+# L1: opposite orders.
+mkdir bank
+echo 100 > bank/a
+echo 100 > bank/b
+transfer bank a b 300 &
+transfer bank b a 200 &
+wait
+[ "$(cat bank/a)" -eq 0 ] && [ "$(cat bank/b)" -eq 200 ]
+result $? 'transfer: opposite orders, the sum is right'
+
+# L6: many waits in one thread.
+mkfifo gate
+entitylock run y -- sh -c 'read -r line' < gate &
+exec 3> gate
+soon listed '^y'
+epoll 60 x y z > granted &
+waiter=$!
+soon grep -q z granted
+[ "$(cut -d : -f 1 granted | tr '\n' ' ')" = 'x z ' ]
+result $? 'epoll: those that are free are granted at once'
+! epoll 1 y 2> err && grep -q 'time is over' err
+result $? 'epoll: the time ends'
+echo >&3
+exec 3>&-
+wait $waiter
+result $? 'epoll: then the last is granted'
+
+[ "$(churn 10 | cut -d ' ' -f 1 | tr '\n' ' ')" = '0 10000 0 ' ]
+result $? 'churn: entities come and go'
+
+echo "1..$number"
+exit $failed
