@@ -54,7 +54,7 @@ cat < /run/err >> /run/vm/err &
 cat_err=$!
 
 status=125
-if [ -z "$module" ] || insmod "$module" 2> /run/err; then
+if [ -z "$module" ] || insmod "$module" 2>> /run/vm/err; then
 	setsid /bin/sh /run/vm/cmd < /dev/null > /run/out 2> /run/err
 	status=$?
 fi
