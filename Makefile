@@ -15,18 +15,15 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run := scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup kernel vm demo test test-debug test-planted check bench torture torture-prove clean help
+.PHONY: all module userspace selftests setup vm demo test test-debug test-planted check bench torture torture-prove clean help
 
 all: module userspace
 
+# With the kernel to boot and to build for; a KDIR of one's own needs none.
 setup:
-	@scripts/setup.sh base
+	@scripts/setup.sh base $(if $(KDIR),,kernel-$(KERNEL))
 
-# The kernel to boot and to build for; a KDIR of one's own needs none.
-kernel: setup
-	@$(if $(KDIR),:,scripts/setup.sh kernel-$(KERNEL))
-
-module: kernel
+module: setup
 	@scripts/module.sh $(or $(KDIR),$(KERNEL)) $(module_args)
 
 userspace: setup
@@ -51,7 +48,7 @@ test-debug: test
 
 # Modules with a fault to order, each to be found by what looks for its kind.
 test-planted: KERNEL := debug
-test-planted: kernel selftests
+test-planted: setup selftests
 	@selftests/planted/run.sh
 
 bench: all
