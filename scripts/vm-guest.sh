@@ -46,18 +46,21 @@ export LD_LIBRARY_PATH="$top/build/userspace"
 cd "$top" || exit
 
 # Through pipes: a program may open /dev/stdout again, which for a file would
-# truncate it.
+# truncate it.  This end stays open until the command is done, or a reader would
+# wait for ever for its first writer, or leave with the first to close.
 mkfifo /run/out /run/err
 cat < /run/out >> /run/vm/out &
 cat_out=$!
 cat < /run/err >> /run/vm/err &
 cat_err=$!
+exec 5<> /run/out 6<> /run/err
 
 status=125
-if [ -z "$module" ] || insmod "$module" 2>> /run/vm/err; then
-	setsid /bin/sh /run/vm/cmd < /dev/null > /run/out 2> /run/err
+if [ -z "$module" ] || insmod "$module" 2>&6; then
+	setsid /bin/sh /run/vm/cmd < /dev/null > /run/out 2> /run/err 5>&- 6>&-
 	status=$?
 fi
+exec 5>&- 6>&-
 
 # What still runs would keep the module in use, and its output open.
 for pid in /proc/[0-9]*; do
