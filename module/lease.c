@@ -137,6 +137,9 @@ void el_lease_end(struct el_token *token)
 	list_del_init(&token->lease->node);
 	leases->count--;
 	spin_unlock(&leases->lock);
+	/* The gate may have been waiting for this one's timer: on to the next. */
+	if (READ_ONCE(token->domain->gate.closing))
+		el_lease_notice_gate(token->domain);
 }
 
 /* el_lease_free - no lease will begin, no timer ring; under the token's mutex */
