@@ -4,7 +4,6 @@
  * changed, and the same call without the bad field taken afterwards.
  */
 #include <stddef.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -657,7 +656,7 @@ TEST_F(entitylock, ENOTTY_from_fds_of_other_kinds)
 	int others[] = {
 		open("/dev/null", O_RDWR | O_CLOEXEC),
 		eventfd(0, EFD_CLOEXEC),
-		epoll_create1(EPOLL_CLOEXEC),
+		memfd_create("none", MFD_CLOEXEC),
 		open("/proc/self/status", O_RDONLY | O_CLOEXEC),
 		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) ? -1 : pair[0],
 	};
