@@ -90,7 +90,7 @@ TEST_F(entitylock, NOUN_one_name_one_lock_while_reclaimed)
 			.line = &line,
 			.domain = self->domain,
 			.seed = i + 1,
-			.rounds = scaled(20000, 500),
+			.rounds = scaled(5000, 500),
 			.inside = inside,
 		};
 		ASSERT_EQ(0, pthread_create(&churners[i].thread, NULL, churn, &churners[i]));
@@ -106,7 +106,7 @@ TEST_F(entitylock, NOUN_one_name_one_lock_while_reclaimed)
 /* D1: domain fds come and go; a domain without tokens leaves nothing either. */
 TEST_F(entitylock, D1_domain_fds_come_and_go)
 {
-	for (unsigned int i = 0; i < scaled(20000, 500); i++) {
+	for (unsigned int i = 0; i < scaled(5000, 500); i++) {
 		int domain = domain_open(O_RDWR);
 		int token = hold(domain, "a");
 

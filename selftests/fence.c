@@ -7,7 +7,7 @@ TEST_F(entitylock, L10_rise_on_every_CPU)
 {
 	__u64 last = 0;
 
-	for (unsigned int i = 0; i < scaled(5000, 500); i++) {
+	for (unsigned int i = 0; i < scaled(2000, 200); i++) {
 		int token;
 
 		pin_to_cpu(i);
@@ -175,7 +175,7 @@ TEST_F(entitylock, L10_after_reclaim)
 			last[i] = token_fence(token);
 			close(token);
 		}
-		for (unsigned int i = 0; i < scaled(20000, 500); i++) {
+		for (unsigned int i = 0; i < scaled(10000, 500); i++) {
 			char name[16];
 
 			snprintf(name, sizeof(name), "other%u", i);
@@ -285,7 +285,7 @@ TEST_F(entitylock, L10_under_contention)
 			.line = &line,
 			.domain = self->domain,
 			.cpu = i,
-			.rounds = scaled(3000, 200),
+			.rounds = scaled(1000, 200),
 			.last = &last,
 		};
 		ASSERT_EQ(0, pthread_create(&noters[i].thread, NULL, note, &noters[i]));
