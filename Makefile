@@ -13,7 +13,7 @@ module_args := $(foreach v,W C,$(if $($(v)),$(v)=$($(v))))
 # The command as it was given: make does not look into it.
 export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
-vm_run := scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
+vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-planted check bench torture torture-prove clean help
 
@@ -39,12 +39,11 @@ vm: all
 demo: all
 	@$(vm_run) -- userspace/examples/demo/demo.sh
 
-test: all selftests
-	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
-
-test-debug: KERNEL := debug
+test: TIMEOUT := 1800
 test-debug: TIMEOUT := 3600
-test-debug: test
+test-debug: KERNEL := debug
+test test-debug: all selftests
+	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
 
 # Modules with a fault to order, each to be found by what looks for its kind.
 test-planted: KERNEL := debug
