@@ -50,11 +50,13 @@ test-planted: KERNEL := debug
 test-planted: setup selftests
 	@selftests/planted/run.sh
 
+bench_csv = $(O)/bench/$(KERNEL)$(if $(ICOUNT),-icount).csv
+
 bench: all
 	@scripts/setup.sh bench
 	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests/bench O=$(O)
-	@$(vm_run) -- selftests/bench/run.sh > $(O)/bench/$(KERNEL).csv
-	@selftests/bench/report.sh $(O)/bench/$(KERNEL).csv
+	@$(vm_run) $(if $(ICOUNT),--icount) -- selftests/bench/run.sh $(ROWS) > $(bench_csv)
+	@selftests/bench/report.sh $(bench_csv)
 
 build_torture = +flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests/torture O=$(O)
 
@@ -88,6 +90,7 @@ help:
 #? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
+#?                      (ICOUNT=1: in instructions; ROWS='calls release': those groups)
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
 #? make torture-prove   the torture finds the faults that it is there for
 #? make check           style, static analysis, layouts, rules without a test

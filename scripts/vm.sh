@@ -9,6 +9,7 @@
 #   --debug-opts     what a stock kernel has to find memory faults, switched on
 #   --no-module      do not load the module
 #   --accel NAME     tcg or kvm, instead of finding out
+#   --icount         a nanosecond of the guest is an instruction; one CPU
 #
 # The machine has this host's root, read-only under an overlay in memory: what
 # the command writes is gone afterwards.  The module is loaded, library and
@@ -22,7 +23,7 @@ set -eu
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-kernel=6.1 seconds=600 append='' debug_opts='' load=1 accel=''
+kernel=6.1 seconds=600 append='' debug_opts='' load=1 accel='' icount=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel)	kernel=$2; shift ;;
@@ -31,6 +32,7 @@ while [ $# -gt 0 ]; do
 	--debug-opts)	debug_opts=1 ;;
 	--no-module)	load= ;;
 	--accel)	accel=$2; shift ;;
+	--icount)	icount=1 accel=tcg,thread=single CPUS=1 ;;
 	--)		shift; break ;;
 	*)		die "unknown option $1 (see the top of $0)" ;;
 	esac
@@ -135,6 +137,7 @@ append="tsc=reliable watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $appe
 # Its own death signal: also if this script is killed, nothing is left running.
 setpriv --pdeathsig TERM timeout -k 5 "$seconds" qemu-system-x86_64 \
 	-M "$machine" -accel "$([ "$accel" = tcg ] && echo tcg,thread=multi || echo "$accel")" \
+	${icount:+-icount shift=0,sleep=off} \
 	-cpu max -smp "${CPUS:-2}" -m "${MEM:-2G}" \
 	-nodefaults -no-user-config -no-reboot -display none -serial "file:$run/log" \
 	-kernel "$dir/$image" -initrd "$run/initramfs" \
