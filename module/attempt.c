@@ -12,8 +12,9 @@
  * - whoever gives an entity back, for the waiter in front: the hold is granted
  *   under the entity's lock, and if it is the last one of its attempt, so is
  *   the token, at once;
- * - the domain's worker, for the holds that come after one that was granted so,
- *   and for operations that a gate lets in.
+ * - for the holds that come after one that was granted so, the thread that blocks,
+ *   or the token's worker if none does;
+ * - the domain's worker, for operations that a gate lets in.
  *
  * Who ends it: a deadline, a signal, UNLOCK, the last close.  They win or lose
  * against the grant under the token's lock: see el_token_grant() and
@@ -334,16 +335,39 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 	return ret;
 }
 
+/* A token whose hold at @pos does not wait (any more) goes on to the next. */
+static void go_on(struct el_token *token)
+{
+	int ret;
+
+	if (el_hold_waits(token->set[token->pos]))
+		return;
+	ret = token->refused ?: walk(token, 0);
+	if (!ret)
+		ret = conclude(token);
+	if (ret != -EINPROGRESS)
+		give_up(token, ret);
+}
+
 /* Block until the attempt has ended.  Return: its result. */
 static int block(struct el_token *token, struct el_waiter *waiter,
 		 const struct el_deadline *deadline, struct el_grant *grant)
 {
-	int ret = el_wait_sleep(waiter, deadline);
+	int ret;
 
-	if (ret) {
+	for (;;) {
+		ret = el_wait_sleep(waiter, deadline);
+		if (READ_ONCE(waiter->result) != -EINPROGRESS)
+			break;
 		mutex_lock(&token->mutex);
-		if (READ_ONCE(token->waiter) == waiter)
-			give_up(token, ret);
+		WRITE_ONCE(waiter->step, false);
+		/* Otherwise it was granted, or ended by another: the result is there. */
+		if (READ_ONCE(token->waiter) == waiter) {
+			if (ret)
+				give_up(token, ret);
+			else
+				go_on(token);
+		}
 		mutex_unlock(&token->mutex);
 	}
 	/* Whoever told the waiter is done with it. */
@@ -773,20 +797,6 @@ void el_attempt_expire(struct el_token *token)
 	if (el_token_expire(token) == EL_LOST)
 		end_holds(token, EL_VANISHED);
 	mutex_unlock(&token->mutex);
-}
-
-/* A token whose hold at @pos does not wait (any more) goes on to the next. */
-static void go_on(struct el_token *token)
-{
-	int ret;
-
-	if (el_hold_waits(token->set[token->pos]))
-		return;
-	ret = token->refused ?: walk(token, 0);
-	if (!ret)
-		ret = conclude(token);
-	if (ret != -EINPROGRESS)
-		give_up(token, ret);
 }
 
 static void arrive(struct el_token *token)

@@ -73,31 +73,24 @@ static void granted_after_wait(struct el_hold *hold)
 	struct el_token *token = hold->token;
 
 	granted(hold);
-	if (!hold->last || !el_token_grant(token) || token->lease_end)
+	if (!hold->last || !el_token_grant(token))
+		el_token_step(token);
+	else if (unlikely(token->lease_end))
 		el_token_todo(token);
 }
 
 /*
  * Grant those whose turn has come, a batch of them: the rest is the worker's, so
- * that nobody who releases can be kept busy.  Order is kept: while somebody waits,
- * newcomers queue behind.
+ * that nobody who releases can be kept busy.
  */
 static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
 {
-	unsigned int batch;
-	struct el_hold *hold;
-
 	lockdep_assert_held(&entity->lock);
-	if (likely(!entity->queue.nr_waiters))
+	if (likely(!entity->queue.nr_waiters) || el_break_lostwake())
 		return;
 	see_to_leases(domain, entity);
-	for (batch = 0; batch < EL_BATCH; batch++) {
-		hold = el_break_lostwake() ? NULL : el_queue_grant_next(&entity->queue);
-		if (!hold)
-			return;
-		granted_after_wait(hold);
-	}
-	el_entity_notice(domain, entity);
+	if (el_queue_grant(&entity->queue, granted_after_wait))
+		el_entity_notice(domain, entity);
 }
 
 /* el_entity_grant - the same for the worker */

@@ -10,9 +10,6 @@
 struct el_domain;
 struct el_entity;
 
-/* Most holds that are dealt with without letting go of an entity's lock. */
-#define EL_BATCH	64
-
 u8 el_hold_before(const struct el_hold *hold, enum el_attempt_kind kind, u32 attempt);
 int el_hold_request(struct el_hold *hold, bool last, int refusal);
 void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how);

@@ -98,7 +98,7 @@ void el_queue_wait(struct el_queue *queue, struct el_hold *hold)
  * @queue: the queue
  * @hold: a hold that waits
  *
- * The caller grants those behind it, see el_queue_grant_next().
+ * The caller grants those behind it, see el_queue_grant().
  */
 void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
 {
@@ -118,7 +118,7 @@ void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
  * @hold: a holder that does not wait
  * @mode: a lesser mode; 0 ends the hold
  *
- * The caller grants those who wait, see el_queue_grant_next().
+ * The caller grants those who wait, see el_queue_grant().
  */
 void el_queue_lower(struct el_queue *queue, struct el_hold *hold, u8 mode)
 {
@@ -131,13 +131,8 @@ void el_queue_lower(struct el_queue *queue, struct el_hold *hold, u8 mode)
 	queue->nr_holders--;
 }
 
-/**
- * el_queue_grant_next - grant the next waiter, if its turn has come
- * @queue: the queue
- *
- * Return: the hold that was granted, or NULL.
- */
-struct el_hold *el_queue_grant_next(struct el_queue *queue)
+/* Grant the next waiter, if its turn has come.  Return: the hold, or NULL. */
+static struct el_hold *grant_next(struct el_queue *queue)
 {
 	struct el_hold *hold = queue->upgrader;
 
@@ -152,4 +147,27 @@ struct el_hold *el_queue_grant_next(struct el_queue *queue)
 	el_queue_leave(queue, hold);
 	grant(queue, hold);
 	return hold;
+}
+
+/**
+ * el_queue_grant - grant the waiters whose turn has come, a batch of them
+ * @queue: the queue
+ * @granted: told of each, in order
+ *
+ * Order is kept between two batches: while somebody waits, newcomers queue behind.
+ *
+ * Return: true if there may be more.
+ */
+bool el_queue_grant(struct el_queue *queue, void (*granted)(struct el_hold *hold))
+{
+	struct el_hold *hold;
+	unsigned int i;
+
+	for (i = 0; i < EL_BATCH; i++) {
+		hold = grant_next(queue);
+		if (!hold)
+			return false;
+		granted(hold);
+	}
+	return true;
 }

@@ -73,12 +73,15 @@ struct el_queue {
 	bool exclusive;
 };
 
+/* Most holds that are dealt with without letting go of an entity's lock. */
+#define EL_BATCH	64
+
 void el_queue_init(struct el_queue *queue);
 bool el_queue_try(struct el_queue *queue, struct el_hold *hold);
 bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold);
 void el_queue_wait(struct el_queue *queue, struct el_hold *hold);
 void el_queue_leave(struct el_queue *queue, struct el_hold *hold);
 void el_queue_lower(struct el_queue *queue, struct el_hold *hold, u8 mode);
-struct el_hold *el_queue_grant_next(struct el_queue *queue);
+bool el_queue_grant(struct el_queue *queue, void (*granted)(struct el_hold *hold));
 
 #endif /* EL_QUEUE_H */

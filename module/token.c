@@ -132,6 +132,30 @@ static void token_work(struct work_struct *work)
 }
 
 /**
+ * el_token_step - a hold was granted after a wait, and the attempt needs more
+ * @token: the token
+ *
+ * The thread that blocks for it goes on itself, which spares waking a worker; one
+ * that is killed meanwhile gives up.
+ *
+ * Context: the lock of the entity whose hold was granted.
+ */
+void el_token_step(struct el_token *token)
+{
+	struct el_waiter *waiter;
+
+	spin_lock(&token->lock);
+	waiter = token->waiter;
+	if (waiter) {
+		WRITE_ONCE(waiter->step, true);
+		wake_up_process(waiter->task);
+	} else {
+		el_token_todo(token);
+	}
+	spin_unlock(&token->lock);
+}
+
+/**
  * el_token_new - an IDLE token without a set
  * @domain: its domain
  *

@@ -58,6 +58,7 @@ struct el_label {
  * struct el_waiter - a verb that blocks, on the stack of its thread
  * @task: the thread.
  * @result: -EINPROGRESS until the attempt has ended; token's lock.
+ * @step: a hold was granted, and the attempt needs more: @task goes on.
  * @told: ENTITYLOCK_ABANDONED, ENTITYLOCK_CHANGED
  * @fence: number of the grant, if @result is 0.
  *
@@ -67,6 +68,7 @@ struct el_label {
 struct el_waiter {
 	struct task_struct *task;
 	int result;
+	bool step;
 	u8 told;
 	u64 fence;
 };
@@ -235,5 +237,6 @@ enum el_loss el_token_expire(struct el_token *token);
 enum el_loss el_token_lose(struct el_token *token, u64 fence);
 
 void el_token_todo(struct el_token *token);
+void el_token_step(struct el_token *token);
 
 #endif /* EL_TOKEN_H */

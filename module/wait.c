@@ -106,7 +106,7 @@ int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags)
 }
 
 /**
- * el_wait_sleep - block until an attempt has ended
+ * el_wait_sleep - block until an attempt has ended, or can be carried on
  * @waiter: its result
  * @deadline: until when
  *
@@ -120,7 +120,7 @@ int el_wait_sleep(const struct el_waiter *waiter, const struct el_deadline *dead
 
 	for (;;) {
 		set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
-		if (READ_ONCE(waiter->result) != -EINPROGRESS)
+		if (READ_ONCE(waiter->result) != -EINPROGRESS || READ_ONCE(waiter->step))
 			break;
 		if (signal_pending(current)) {
 			ret = -ERESTARTSYS;
