@@ -41,14 +41,17 @@ know_apic_timer()
 	grep -q '^unsigned int lapic_timer_period = 1000000000 / HZ;' "$1" || die "$1 has changed"
 }
 
+stamp=$(cat "${fragments[@]}" | sha256sum)
+is_built()
+{
+	[ "$(cat "$dir/stamp" 2> /dev/null)" = "$stamp" ]
+}
+
+! is_built || exit 0
 mkdir -p "$dir"
 exec 9> "$cache/lock.debug-kernel"
 flock 9
-
-stamp=$(cat "${fragments[@]}" | sha256sum)
-if [ "$(cat "$dir/stamp" 2> /dev/null)" = "$stamp" ]; then
-	exit 0
-fi
+! is_built || exit 0
 rm -f "$dir/stamp"
 
 "$top/scripts/setup.sh" source
