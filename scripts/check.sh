@@ -32,14 +32,15 @@ silent()
 	return 1
 }
 
-# checkpatch FILES IGNORED: the newest kernel's style, lines up to 100; where
-# what it keeps for the next time is not in the way
+# checkpatch FILES IGNORED: the newest kernel's style, lines up to 100.  It looks
+# for headers below its root, and keeps what it finds in the current directory.
 checkpatch()
 {
+	mkdir -p "$out/include"
 	cd "$out"
 	echo "$1" | sed "s,^,$top/," | silent xargs -n 8 -P "$(nproc)" \
-		"$cache/kernel-scripts/checkpatch.pl" --no-tree --strict --terse --show-types \
-		--quiet --no-summary --ignore "$2" -f
+		"$cache/kernel-scripts/checkpatch.pl" --no-tree --root="$out" --strict --terse \
+		--show-types --quiet --no-summary --ignore "$2" -f
 }
 
 # kzalloc_obj (ALLOC_WITH_SIZEOF) is newer than two of our three kernels.
