@@ -362,6 +362,27 @@ TEST_F(entitylock, L6_UNLOCK_forgets_the_error)
 	close(busy);
 }
 
+/* L6: and a CONVERT that succeeds, whether it had to change anything or not. */
+TEST_F(entitylock, L6_CONVERT_forgets_the_error)
+{
+	const __u32 modes[] = { SHARED, EXCLUSIVE };
+	int busy = hold(self->domain, "b");
+
+	ASSERT_LE(0, busy);
+	for (int i = 0; i < 2; i++) {
+		int token = hold(self->domain, "a");
+
+		ASSERT_LE(0, token);
+		ASSERT_EQ(0, extend_these(token, ENTITYLOCK_ASYNC, in_ms(20), X("b")));
+		ASSERT_EQ(POLLIN | POLLERR, token_poll_wait(token, POLLIN));
+		ASSERT_EQ(0, token_convert(token, modes[i], 0, NOWAIT));
+		EXPECT_EQ(0, token_info(token).error);
+		EXPECT_EQ(POLLIN, token_poll(token));
+		close(token);
+	}
+	close(busy);
+}
+
 /* L6: asynchronous CONVERT likewise. */
 TEST_F(entitylock, L6_asynchronous_CONVERT)
 {

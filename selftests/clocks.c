@@ -206,4 +206,31 @@ TEST_F(entitylock, TIMES_passed_in_a_time_namespace)
 	close(holder);
 }
 
+/* Times: the far future of a namespace whose clocks are behind is still the future. */
+TEST_F(entitylock, TIMES_far_future_in_a_time_namespace)
+{
+	int holder = hold(self->domain, "a");
+	pid_t pid;
+
+	ASSERT_LE(0, holder);
+	pid = spawn();
+	if (!pid) {
+		pid_t inner;
+
+		close(holder);
+		if (unshare(CLONE_NEWTIME))
+			_exit(1);
+		if (write_file("/proc/self/timens_offsets", "monotonic -1 0\nboottime -1 0\n"))
+			_exit(2);
+		inner = spawn();
+		if (!inner)
+			_exit(acquire(self->domain, "a", EXCLUSIVE, 0, (1ULL << 63) - 2) >= 0 ?
+			      0 : 3);
+		_exit(reap(inner));
+	}
+	ASSERT_TRUE(eventually(token_waiters(holder) == 1));
+	close(holder);
+	EXPECT_EQ(0, reap(pid));
+}
+
 SELFTEST_MAIN

@@ -19,6 +19,7 @@
 
 #define FAULTS		"/sys/kernel/debug/"
 #define TOO_MANY	1000
+#define LATER		(1000 * NSEC_PER_SEC)
 
 /**
  * struct stage - what a verb is tried on
@@ -26,12 +27,18 @@
  * @token: a token fd that the verb may act on, or -1
  * @other: another token fd, that is in the way, or -1
  * @file: a file that the verb reads, or -1
+ * @cookie: of @token, if it is @parked
+ * @parked: it is parked
+ * @marked: a robust holder of "m" has vanished
  */
 struct stage {
 	int domain;
 	int token;
 	int other;
 	int file;
+	__u8 cookie[ENTITYLOCK_COOKIE_SIZE];
+	bool parked;
+	bool marked;
 };
 
 /**
@@ -190,6 +197,8 @@ static struct snapshot look(const struct stage *stage)
 	if (stage->token >= 0) {
 		now.token = token_info(stage->token);
 		now.token.age = 0;
+		if (now.token.lease_left < FOREVER)
+			now.token.lease_left = 0;
 		strcpy(now.names, token_names(stage->token));
 		strcpy(now.modes, token_modes(stage->token));
 	}
@@ -273,10 +282,24 @@ static bool sweep(const struct verb *verb, struct stage *stage, const struct den
 	return false;
 }
 
+static int break_name(struct stage *stage, const char *name)
+{
+	struct entitylock_break args = { .name = ptr(name), .name_len = strlen(name) };
+
+	return el_ioctl(stage->domain, ENTITYLOCK_IOC_BREAK, &args);
+}
+
+static int do_claim(struct stage *stage);
+
 static void leave(struct stage *stage)
 {
 	int *fds[] = { &stage->token, &stage->other, &stage->file, &stage->domain };
 
+	if (stage->parked)
+		close(must(do_claim(stage)));
+	if (stage->marked)
+		must(break_name(stage, "m"));
+	stage->marked = false;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);
@@ -291,7 +314,7 @@ static void open_domain(struct stage *stage)
 
 static void try(const struct verb *verb)
 {
-	struct stage stage = { -1, -1, -1, -1 };
+	struct stage stage = { -1, -1, -1, -1, { 0 }, false, false };
 	struct sweep memory = { 0 }, user = { 0 };
 	struct sweep *results[] = { &memory, &user };
 	bool good = true;
@@ -375,6 +398,34 @@ static void pending_token(struct stage *stage)
 {
 	idle_but_taken(stage);
 	must(token_lock(stage->token, ENTITYLOCK_ASYNC, FOREVER));
+}
+
+static void leased_token(struct stage *stage)
+{
+	struct entitylock_lock args = { .lease = LATER };
+
+	idle_token(stage);
+	must(el_ioctl(stage->token, ENTITYLOCK_IOC_LOCK, &args));
+}
+
+static int do_park(struct stage *stage);
+
+static void parked_token(struct stage *stage)
+{
+	held_token(stage);
+	must(do_park(stage));
+}
+
+static void mark(struct stage *stage)
+{
+	close(must(acquire(stage->domain, "m", EXCLUSIVE, ENTITYLOCK_ROBUST, NOWAIT)));
+	stage->marked = true;
+}
+
+static void abandoned(struct stage *stage)
+{
+	neighbours(stage);
+	mark(stage);
 }
 
 static void listing(struct stage *stage)
@@ -463,8 +514,31 @@ static int do_acquire_idle(struct stage *stage)
 
 static int do_acquire_async(struct stage *stage)
 {
-	return acquire_these(stage->domain, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC,
+	return acquire_these(stage->domain, ENTITYLOCK_ASYNC, now() + LATER,
 			     X("b"), X("new"));
+}
+
+static int do_acquire_robust(struct stage *stage)
+{
+	return acquire_these(stage->domain, ENTITYLOCK_ROBUST, NOWAIT, X("b2"), X("new"));
+}
+
+static int do_acquire_abandoned(struct stage *stage)
+{
+	return acquire(stage->domain, "m", EXCLUSIVE, 0, NOWAIT);
+}
+
+static int do_acquire_leased(struct stage *stage)
+{
+	struct entitylock_entity entity = X("new");
+	struct entitylock_acquire args = {
+		.count = 1,
+		.entities = ptr(&entity),
+		.entity_size = sizeof(entity),
+		.lease = LATER,
+	};
+
+	return el_ioctl(stage->domain, ENTITYLOCK_IOC_ACQUIRE, &args);
 }
 
 static int do_acquire_gate(struct stage *stage)
@@ -474,7 +548,7 @@ static int do_acquire_gate(struct stage *stage)
 
 static int do_acquire_gate_async(struct stage *stage)
 {
-	return acquire_gate(stage->domain, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC);
+	return acquire_gate(stage->domain, ENTITYLOCK_ASYNC, now() + LATER);
 }
 
 static int do_lock(struct stage *stage)
@@ -484,7 +558,17 @@ static int do_lock(struct stage *stage)
 
 static int do_lock_async(struct stage *stage)
 {
-	return token_lock(stage->token, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC);
+	return token_lock(stage->token, ENTITYLOCK_ASYNC, now() + LATER);
+}
+
+static int do_lock_with_all(struct stage *stage)
+{
+	struct entitylock_lock args = {
+		.flags = ENTITYLOCK_ROBUST | ENTITYLOCK_IF_UNCHANGED,
+		.lease = LATER,
+	};
+
+	return el_ioctl(stage->token, ENTITYLOCK_IOC_LOCK, &args);
 }
 
 static int do_unlock(struct stage *stage)
@@ -505,7 +589,7 @@ static int do_upgrade(struct stage *stage)
 static int do_upgrade_async(struct stage *stage)
 {
 	return token_convert(stage->token, EXCLUSIVE, ENTITYLOCK_ASYNC,
-			     now() + 1000 * NSEC_PER_SEC);
+			     now() + LATER);
 }
 
 static int do_downgrade(struct stage *stage)
@@ -521,13 +605,57 @@ static int do_extend(struct stage *stage)
 
 static int do_extend_async(struct stage *stage)
 {
-	return extend_these(stage->token, ENTITYLOCK_ASYNC, now() + 1000 * NSEC_PER_SEC,
+	return extend_these(stage->token, ENTITYLOCK_ASYNC, now() + LATER,
 			    X("d"), X("z"));
 }
 
 static int do_label(struct stage *stage)
 {
 	return token_label(stage->token, "after");
+}
+
+static int do_renew(struct stage *stage)
+{
+	struct entitylock_renew args = { .lease = LATER };
+
+	return el_ioctl(stage->token, ENTITYLOCK_IOC_RENEW, &args);
+}
+
+static int do_park(struct stage *stage)
+{
+	struct entitylock_park args = { .lease = LATER };
+	int ret = el_ioctl(stage->token, ENTITYLOCK_IOC_PARK, &args);
+
+	if (!ret) {
+		memcpy(stage->cookie, args.cookie, sizeof(args.cookie));
+		stage->parked = true;
+	}
+	return ret;
+}
+
+static int do_claim(struct stage *stage)
+{
+	struct entitylock_claim args = { 0 };
+	int ret;
+
+	memcpy(args.cookie, stage->cookie, sizeof(args.cookie));
+	ret = el_ioctl(stage->domain, ENTITYLOCK_IOC_CLAIM, &args);
+	if (ret >= 0)
+		stage->parked = false;
+	return ret;
+}
+
+static int do_break(struct stage *stage)
+{
+	return break_name(stage, "d");
+}
+
+static int do_break_mark(struct stage *stage)
+{
+	int ret = break_name(stage, "m");
+
+	stage->marked = ret < 0;
+	return ret;
 }
 
 static int do_info(struct stage *stage)
@@ -563,6 +691,38 @@ static void close_it(struct stage *stage, int ret)
 {
 	(void)stage;
 	close(ret);
+}
+
+static void unlock_and_close_it(struct stage *stage, int ret)
+{
+	(void)stage;
+	must(unlock(ret));
+	close(ret);
+}
+
+static void unpark_it(struct stage *stage, int ret)
+{
+	(void)ret;
+	close(must(do_claim(stage)));
+}
+
+static void park_it(struct stage *stage, int ret)
+{
+	close(ret);
+	must(do_park(stage));
+}
+
+static void hold_another(struct stage *stage, int ret)
+{
+	(void)ret;
+	leave(stage);
+	neighbours(stage);
+}
+
+static void mark_it(struct stage *stage, int ret)
+{
+	(void)ret;
+	mark(stage);
 }
 
 static void unlock_it(struct stage *stage, int ret)
@@ -623,10 +783,16 @@ static const struct verb verbs[] = {
 	{ "ACQUIRE with a label", true, neighbours, do_acquire_labelled, close_it },
 	{ "ACQUIRE, OPEN", true, neighbours, do_acquire_idle, close_it },
 	{ "ACQUIRE, ASYNC", true, neighbours, do_acquire_async, close_it },
+	{ "ACQUIRE, ROBUST", true, neighbours, do_acquire_robust, unlock_and_close_it },
+	{ "ACQUIRE an abandoned name", true, abandoned, do_acquire_abandoned,
+	  unlock_and_close_it },
+	{ "ACQUIRE with a lease", true, neighbours, do_acquire_leased, close_it },
 	{ "ACQUIRE the gate", true, open_domain, do_acquire_gate, close_it },
 	{ "ACQUIRE the gate, ASYNC", true, neighbours, do_acquire_gate_async, close_it },
 	{ "LOCK", false, idle_token, do_lock, unlock_it },
 	{ "LOCK, ASYNC", true, idle_but_taken, do_lock_async, unlock_it },
+	{ "LOCK, ROBUST, IF_UNCHANGED, with a lease", false, idle_token, do_lock_with_all,
+	  unlock_it },
 	{ "UNLOCK", false, held_token, do_unlock, lock_it },
 	{ "UNLOCK, CANCEL", false, pending_token, do_cancel, wait_again },
 	{ "CONVERT up", false, held_shared, do_upgrade, downgrade_it },
@@ -634,6 +800,11 @@ static const struct verb verbs[] = {
 	{ "CONVERT down", false, held_token, do_downgrade, hold_anew },
 	{ "EXTEND", true, held_token, do_extend, hold_anew },
 	{ "EXTEND, ASYNC", true, held_token, do_extend_async, cancel_it },
+	{ "RENEW", false, leased_token, do_renew, NULL },
+	{ "PARK", true, held_token, do_park, unpark_it },
+	{ "CLAIM", false, parked_token, do_claim, park_it },
+	{ "BREAK", false, neighbours, do_break, hold_another },
+	{ "BREAK a mark", false, abandoned, do_break_mark, mark_it },
 	{ "LABEL", true, labelled_token, do_label, label_it },
 	{ "INFO", true, labelled_token, do_info, NULL },
 	{ "poll", false, held_token, do_poll, NULL },

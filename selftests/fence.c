@@ -296,6 +296,26 @@ TEST_F(entitylock, L10_under_contention)
 	}
 }
 
+/* L2: an EXTEND that failed has changed no fence of what it had touched. */
+TEST_F(entitylock, L2_a_failed_EXTEND_changes_no_fence)
+{
+	int busy = hold(self->domain, "c");
+	int watched = idle(self->domain, "b");
+	int token = hold(self->domain, "a");
+	struct row before, after;
+
+	ASSERT_LE(0, busy);
+	ASSERT_LE(0, watched);
+	ASSERT_LE(0, token);
+	ASSERT_TRUE(listing_find("b", &before));
+	EXPECT_EQ(-EAGAIN, extend_these(token, 0, NOWAIT, X("b"), X("c")));
+	ASSERT_TRUE(listing_find("b", &after));
+	EXPECT_EQ(before.fence, after.fence);
+	close(busy);
+	close(watched);
+	close(token);
+}
+
 static __u64 version_of(int token)
 {
 	struct entitylock_entity entity = { 0 };

@@ -43,32 +43,46 @@ TEST_F(entitylock, L6_no_POLLPRI_for_who_does_not_wait)
 	close(token);
 }
 
-static void *wait_for_pri(void *data)
-{
-	struct pollfd pfd = { .fd = *(int *)data, .events = POLLPRI };
+struct poller {
+	int token;
+	short got;
+	atomic_int tid;
+	pthread_t thread;
+};
 
-	if (poll(&pfd, 1, limit_seconds() * 1000) != 1)
-		return NULL;
-	return (void *)(intptr_t)pfd.revents;
+/* Sleeps for POLLPRI alone. */
+static void *poll_for_pri(void *data)
+{
+	struct poller *poller = data;
+	struct pollfd pfd = { .fd = poller->token, .events = POLLPRI };
+
+	poller->tid = gettid();
+	poller->got = poll(&pfd, 1, limit_seconds() * 1000) == 1 ? pfd.revents : 0;
+	return NULL;
+}
+
+static void start_polling(struct __test_metadata *_metadata, struct poller *poller, int token)
+{
+	*poller = (struct poller){ .token = token };
+	ASSERT_EQ(0, pthread_create(&poller->thread, NULL, poll_for_pri, poller));
+	ASSERT_TRUE(eventually(poller->tid && task_syscall(poller->tid) >= 0));
 }
 
 /* L6: who polls for it is woken by it. */
 TEST_F(entitylock, L6_POLLPRI_wakes)
 {
 	int token = hold(self->domain, "a");
-	pthread_t threads[4];
+	struct poller pollers[4];
 	int waiter;
 
 	ASSERT_LE(0, token);
 	for (int i = 0; i < 4; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, wait_for_pri, &token));
+		start_polling(_metadata, &pollers[i], token);
 	waiter = acquire(self->domain, "a", EXCLUSIVE, ENTITYLOCK_ASYNC, FOREVER);
 	ASSERT_LE(0, waiter);
 	for (int i = 0; i < 4; i++) {
-		void *events;
-
-		pthread_join(threads[i], &events);
-		EXPECT_EQ(POLLPRI, (intptr_t)events & POLLPRI);
+		pthread_join(pollers[i].thread, NULL);
+		EXPECT_EQ(POLLPRI, pollers[i].got & POLLPRI);
 	}
 	close(token);
 	close(waiter);
@@ -83,15 +97,14 @@ TEST_F(entitylock, L6_POLLPRI_is_never_lost)
 	ASSERT_LE(0, token);
 	ASSERT_LE(0, waiter);
 	for (unsigned int i = 0; i < scaled(300, 30); i++) {
-		pthread_t thread;
-		void *events;
+		struct poller poller = { .token = token };
 
-		ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_pri, &token));
+		ASSERT_EQ(0, pthread_create(&poller.thread, NULL, poll_for_pri, &poller));
 		if (i % 2)
 			spin_ns(i * 1000);
 		ASSERT_EQ(0, token_lock(waiter, ENTITYLOCK_ASYNC, FOREVER));
-		pthread_join(thread, &events);
-		EXPECT_EQ(POLLPRI, (intptr_t)events & POLLPRI);
+		pthread_join(poller.thread, NULL);
+		EXPECT_EQ(POLLPRI, poller.got & POLLPRI);
 		ASSERT_EQ(0, unlock(waiter));
 		ASSERT_TRUE(pri_becomes(token, false));
 	}
@@ -169,6 +182,80 @@ TEST_F(entitylock, L6_no_POLLPRI_without_holding)
 	close(last);
 	close(pending);
 	close(holder);
+}
+
+/* L6: who polls while it is PENDING is told, once HELD, of those who waited before. */
+TEST_F(entitylock, L6_POLLPRI_of_who_waited_before_the_grant)
+{
+	int holder = hold(self->domain, "a");
+	int token = acquire(self->domain, "a", EXCLUSIVE, ENTITYLOCK_ASYNC, FOREVER);
+	int behind = acquire(self->domain, "a", EXCLUSIVE, ENTITYLOCK_ASYNC, FOREVER);
+	struct poller poller;
+
+	ASSERT_LE(0, holder);
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, behind);
+	start_polling(_metadata, &poller, token);
+	close(holder);
+	pthread_join(poller.thread, NULL);
+	EXPECT_EQ(POLLPRI, poller.got & POLLPRI);
+	close(token);
+	close(behind);
+}
+
+/* L6: who polls while it is HELD is told of those who wait for what it was extended by. */
+TEST_F(entitylock, L6_POLLPRI_for_what_EXTEND_added)
+{
+	int token = hold(self->domain, "a");
+	struct poller poller;
+	int waiter;
+
+	ASSERT_LE(0, token);
+	start_polling(_metadata, &poller, token);
+	ASSERT_EQ(0, extend_these(token, 0, NOWAIT, X("b")));
+	waiter = acquire(self->domain, "b", EXCLUSIVE, ENTITYLOCK_ASYNC, FOREVER);
+	ASSERT_LE(0, waiter);
+	pthread_join(poller.thread, NULL);
+	EXPECT_EQ(POLLPRI, poller.got & POLLPRI);
+	close(token);
+	close(waiter);
+}
+
+/* L6: the holder of the gate is told of who comes to wait at it. */
+TEST_F(entitylock, L6_POLLPRI_for_the_holder_of_the_gate)
+{
+	for (int way = 0; way < 2; way++) {
+		int gate = acquire_gate(self->domain, 0, NOWAIT);
+		struct poller poller;
+		int waiter;
+
+		ASSERT_LE(0, gate);
+		start_polling(_metadata, &poller, gate);
+		waiter = way ? acquire_gate(self->domain, ENTITYLOCK_ASYNC, FOREVER) :
+			       acquire(self->domain, "a", SHARED, ENTITYLOCK_ASYNC, FOREVER);
+		ASSERT_LE(0, waiter);
+		pthread_join(poller.thread, NULL);
+		EXPECT_EQ(POLLPRI, poller.got & POLLPRI);
+		close(gate);
+		close(waiter);
+	}
+}
+
+/* L6: an operation is told of a gate that comes to wait for it. */
+TEST_F(entitylock, L6_POLLPRI_for_an_awaited_gate)
+{
+	int token = hold(self->domain, "a");
+	struct poller poller;
+	int gate;
+
+	ASSERT_LE(0, token);
+	start_polling(_metadata, &poller, token);
+	gate = acquire_gate(self->domain, ENTITYLOCK_ASYNC, FOREVER);
+	ASSERT_LE(0, gate);
+	pthread_join(poller.thread, NULL);
+	EXPECT_EQ(POLLPRI, poller.got & POLLPRI);
+	close(token);
+	close(gate);
 }
 
 SELFTEST_MAIN
