@@ -71,7 +71,7 @@ KCONFIG_ALLCONFIG=$dir/fragment "${make[@]}" -s allnoconfig
 missing=$(missing_options "$dir/build/.config")
 [ -z "$missing" ] || die "options that did not come true:"$'\n'"$missing"
 
-say "building kernel $variant (8 minutes on 2 cores), log in $dir/log"
+say "building kernel $variant (15 minutes on 2 cores), log in $dir/log"
 "${make[@]}" -j"$(nproc)" all 2>&1 | tee "$dir/log" |
 	awk '/^  (AS|CC) / && ++n % 200 == 0 { print "\t" n " files compiled"; fflush() }' >&2 ||
 	die "failed:"$'\n'"$(tail -n 20 "$dir/log")"
