@@ -190,18 +190,19 @@ static void drop_added(struct el_token *token, u32 attempt)
  */
 static void undo(struct el_token *token, enum el_attempt_kind kind, u32 attempt)
 {
+	enum el_end how = token->granted == attempt ? EL_TAKEN_BACK : EL_UNDONE;
 	struct el_hold *hold;
 	u32 i;
 
 	lockdep_assert_held(&token->mutex);
 	el_for_each_hold(hold, token, i) {
-		el_hold_lower(hold, el_hold_before(hold, kind, attempt), EL_UNDONE);
+		el_hold_lower(hold, el_hold_before(hold, kind, attempt), how);
 		yield_now_and_then(i);
 	}
 	if (kind == EL_RAISE)
 		drop_added(token, attempt);
 	else
-		leave_gate(token, EL_UNDONE);
+		leave_gate(token, how);
 	settle_marks(token);
 }
 
@@ -554,6 +555,21 @@ int el_attempt_downgrade(struct el_token *token, u64 fence)
 	return ret;
 }
 
+/* How many holds will be exclusive that are not, or are not there yet. */
+static u32 count_more_exclusive(const struct el_token *token, const struct el_extension *more)
+{
+	const struct el_hold *hold;
+	u32 i, count = 0;
+
+	for (i = 0; i < more->count; i++) {
+		if (more->fresh[i]->want != ENTITYLOCK_EXCLUSIVE)
+			continue;
+		hold = el_order_find(token->set, token->count, more->fresh[i]->entity);
+		count += !hold || hold->want != ENTITYLOCK_EXCLUSIVE;
+	}
+	return count;
+}
+
 /*
  * Put more holds into the set.  Those whose entity is in it already raise what
  * its hold wants, and stay with the caller.
@@ -609,13 +625,11 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 	if (ret == -ESTALE && token->state != ENTITYLOCK_LOST)
 		grant->result = ENTITYLOCK_CHANGED;
 	if (!ret)
-		ret = reserve_marks(token, count_wanted(more->fresh, more->count,
-							ENTITYLOCK_EXCLUSIVE));
+		ret = reserve_marks(token, count_more_exclusive(token, more));
 	if (!ret) {
 		ret = add(token, more);
-		/* Fewer, where names were in the set already. */
-		el_mark_keep(token, count_wanted(token->set, token->count,
-						 ENTITYLOCK_EXCLUSIVE));
+		if (ret)
+			settle_marks(token);
 	}
 	if (!ret) {
 		more->taken = true;

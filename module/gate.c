@@ -182,7 +182,7 @@ static void end_hold(struct el_domain *domain, enum el_end how)
 
 	lockdep_assert_held(&gate->lock);
 	gate->holder = NULL;
-	if (how != EL_UNDONE && how != EL_UNCHANGED) {
+	if (how == EL_UNLOCKED || how == EL_VANISHED) {
 		WRITE_ONCE(gate->version, token->fence);
 		el_watch_notice_gate(domain);
 	}

@@ -109,13 +109,16 @@ static void lower(struct el_hold *hold, u8 mode, enum el_end how)
 	/* What an attempt has raised, and was not granted for, does not count. */
 	u8 had = token->partial ? el_hold_before(hold, token->kind, token->attempt) : hold->mode;
 
+	bool undone = how == EL_UNDONE || how == EL_TAKEN_BACK;
+
 	lockdep_assert_held(&entity->lock);
-	entity->fence = max(entity->fence, token->fence);
-	if (had == ENTITYLOCK_EXCLUSIVE && how != EL_UNDONE && how != EL_UNCHANGED) {
+	if (had && how != EL_UNDONE)
+		entity->fence = max(entity->fence, token->fence);
+	if (had == ENTITYLOCK_EXCLUSIVE && !undone && how != EL_UNCHANGED) {
 		entity->version = token->fence;
 		el_watch_notice(token->domain, entity);
 	}
-	if (had && how != EL_UNDONE)
+	if (had && !undone)
 		hold->seen = el_entity_version(token->domain, entity);
 	if (had == ENTITYLOCK_EXCLUSIVE && how == EL_VANISHED && unlikely(token->robust) &&
 	    !entity->mark) {

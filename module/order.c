@@ -40,6 +40,17 @@ void el_order_sort(struct el_hold **set, u32 count)
 	}
 }
 
+/* Of one entity named twice: the stronger mode, and the version that is expected. */
+static void merge(struct el_hold *hold, const struct el_hold *other)
+{
+	hold->want = max(hold->want, other->want);
+	if (!other->check)
+		return;
+	/* Two different ones: no version is U64_MAX. */
+	hold->seen = hold->check && hold->seen != other->seen ? U64_MAX : other->seen;
+	hold->check = true;
+}
+
 /**
  * el_order_unique - let each entity count once, with its strongest mode
  * @set: holds in order
@@ -54,7 +65,7 @@ u32 el_order_unique(struct el_hold **set, u32 count)
 
 	for (i = 0; i < count; i++) {
 		if (unique && set[unique - 1]->entity == set[i]->entity) {
-			set[unique - 1]->want = max(set[unique - 1]->want, set[i]->want);
+			merge(set[unique - 1], set[i]);
 		} else {
 			swap(set[unique], set[i]);
 			unique++;

@@ -38,7 +38,8 @@ enum el_attempt_kind {
 
 /* How a hold ends, or becomes less. */
 enum el_end {
-	EL_UNDONE,	/* as if it had never been */
+	EL_UNDONE,	/* its attempt fails: as if it had never been */
+	EL_TAKEN_BACK,	/* the same after the grant, whose number stays used */
 	EL_UNLOCKED,	/* by UNLOCK, or a downgrade */
 	EL_UNCHANGED,	/* by UNLOCK, which says that nothing has changed */
 	EL_VANISHED,	/* by the last close, by the end of its lease, by BREAK */
