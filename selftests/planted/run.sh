@@ -23,7 +23,7 @@ declare -A report=(
 	[uaf]='KASAN: slab-use-after-free in el_token_put'
 	[inversion]='possible circular locking dependency detected'
 	[leak]='el_label_read'
-	[entityleak]='entitylock: [0-9]+ entities leaked'
+	[entityleak]='entitylock: an entity leaked'
 	[unwind]='changed reserved fds'
 )
 declare -A append=([leak]='kmemleak=on')
