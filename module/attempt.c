@@ -235,13 +235,13 @@ static void end_holds(struct el_token *token, enum el_end how)
 	settle_marks(token);
 }
 
-/* Give back all that a HELD token holds, if it is. */
-static void release(struct el_token *token, enum el_end how)
+/* Give back all that a HELD token holds, if it is; @error is kept for those who poll. */
+static void release(struct el_token *token, enum el_end how, int error)
 {
 	if (!el_token_leave(token, ENTITYLOCK_HELD))
 		return;
 	end_holds(token, how);
-	el_token_left(token, ENTITYLOCK_IDLE, 0);
+	el_token_left(token, ENTITYLOCK_IDLE, error);
 }
 
 /*
@@ -670,8 +670,9 @@ static void drop_marks(struct el_token *token)
  */
 int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence)
 {
+	enum el_end how = flags & ENTITYLOCK_UNCHANGED ? EL_UNCHANGED : EL_UNLOCKED;
 	bool cancel = flags & ENTITYLOCK_CANCEL;
-	int ret;
+	int ret, error = 0;
 
 	mutex_lock(&token->mutex);
 	ret = -EBADFD;
@@ -684,6 +685,8 @@ int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence)
 		goto out;
 	ret = 0;
 	if (give_up(token, -ECANCELED)) {
+		/* Whoever polls for the outcome of the wait is told by this. */
+		error = -ECANCELED;
 		if (cancel)
 			goto out;
 	} else if (cancel) {
@@ -696,7 +699,7 @@ int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence)
 	}
 	if (flags & ENTITYLOCK_CONSISTENT && READ_ONCE(token->state) == ENTITYLOCK_HELD)
 		drop_marks(token);
-	release(token, flags & ENTITYLOCK_UNCHANGED ? EL_UNCHANGED : EL_UNLOCKED);
+	release(token, how, error);
 	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 		ret = -ESTALE;
 out:
@@ -718,7 +721,9 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 	if (grant->kind == EL_NOTHING)
 		return;
 	mutex_lock(&token->mutex);
-	if (token->attempt == grant->attempt || token->granted == grant->attempt)
+	if (token->attempt == grant->attempt)
+		give_up(token, 0);
+	else if (token->granted == grant->attempt)
 		give_up(token, -ECANCELED);
 	if (token->granted == grant->attempt && el_token_leave(token, ENTITYLOCK_HELD)) {
 		undo(token, grant->kind, grant->attempt);
@@ -872,7 +877,7 @@ void el_attempt_end_token(struct el_token *token)
 
 	mutex_lock(&token->mutex);
 	give_up(token, -ECANCELED);
-	release(token, EL_VANISHED);
+	release(token, EL_VANISHED, 0);
 	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 		end_holds(token, EL_VANISHED);
 	el_alarm_free(token);

@@ -482,10 +482,10 @@ void el_token_left(struct el_token *token, u8 state, int error)
 	spin_lock(&token->lock);
 	WARN_ON_ONCE(token->state != EL_LEAVING);
 	el_alarm_disarm(token);
-	if (!error || error == -ECANCELED)
-		token->error = 0;
-	else if (token->async)
+	if (error && token->async)
 		token->error = error;
+	else if (!error || error == -ECANCELED)
+		token->error = 0;
 	tell_waiter(token, error);
 	set_state(token, state);
 	if (state == ENTITYLOCK_IDLE && !token->parked)
