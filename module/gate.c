@@ -318,8 +318,6 @@ int el_gate_request(struct el_token *token, bool wait)
  * @token: a gate token, or an operation that was queued
  * @how: how its hold ends, if it has the gate
  *
- * An operation that the worker has admitted meanwhile is counted out.
- *
  * Context: the token's mutex is held; the token can no longer be granted.
  */
 void el_gate_leave(struct el_token *token, enum el_end how)
@@ -336,8 +334,6 @@ void el_gate_leave(struct el_token *token, enum el_end how)
 		dequeue(gate, token);
 	next_phase(token->domain);
 	spin_unlock(&gate->lock);
-	if (token->entered)
-		el_gate_exit(token);
 }
 
 /* el_gate_drop_mark - its holder says that all is well; was there a mark? */

@@ -494,6 +494,7 @@ void el_token_left(struct el_token *token, u8 state, int error)
 		set_lost(token);
 	else if (token->error || state == ENTITYLOCK_HELD)
 		wake_pollers(token, EPOLLERR | EPOLLIN);
+	token->doomed = false;
 	spin_unlock(&token->lock);
 }
 
