@@ -155,8 +155,10 @@ int __entitylock_finish(int token, bool restart, struct entitylock_grant *grant)
 	int err;
 
 	do {
-		err = entitylock_wait(token, grant);
-	} while (err == -EINTR && restart);
+		err = poll_token(token);
+		if (!err)
+			err = entitylock_outcome(token, grant);
+	} while (err == -EAGAIN || (err == -EINTR && restart));
 
 	/* Out of memory in poll(2) is no answer from the token either. */
 	if (err != -EINTR && err != -ENOMEM)
