@@ -63,7 +63,7 @@ static double time_scale(void)
 unsigned int scaled(unsigned int n, unsigned int least)
 {
 	/* The 32-bit programs prove the interface's layout; the load is the others'. */
-	unsigned int share = sizeof(long) == 4 ? 4 : 1;
+	unsigned int share = sizeof(long) == 4 ? 16 : 1;
 	unsigned int fewer = n / speed_scale() / share;
 
 	return fewer > least ? fewer : least;

@@ -37,6 +37,7 @@ static inline void ground_recheck(struct __test_metadata *_metadata, const struc
 	close(ground->domain);
 }
 
+/* self->domain is short for self->ground.domain, its first field. */
 FIXTURE(entitylock) {
 	union {
 		struct ground ground;

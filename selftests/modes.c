@@ -7,6 +7,41 @@
 
 enum { NONE = 0 };
 
+/* Who else is there: one that holds, one that waits; each may be NONE. */
+struct others {
+	int holder;
+	__u32 queued;
+	struct call call;
+};
+
+static void others_come(struct __test_metadata *_metadata, struct others *others, int domain,
+			__u32 holder, __u32 queued_mode)
+{
+	others->holder = -1;
+	others->queued = queued_mode;
+	if (holder) {
+		others->holder = acquire(domain, "a", holder, 0, NOWAIT);
+		ASSERT_LE(0, others->holder);
+	}
+	if (queued_mode) {
+		call_acquire(&others->call, domain, "a", queued_mode, FOREVER);
+		ASSERT_TRUE(eventually(queued("a") == 1));
+	}
+}
+
+static void others_go(struct __test_metadata *_metadata, struct others *others)
+{
+	int token;
+
+	if (others->holder >= 0)
+		close(others->holder);
+	if (!others->queued)
+		return;
+	token = call_result(&others->call);
+	EXPECT_LE(0, token);
+	close(token);
+}
+
 FIXTURE(cell) {
 	struct ground ground;
 };
@@ -60,52 +95,34 @@ CELL(held_X_queued_X_request_X,  EXCLUSIVE, NONE,      EXCLUSIVE, EXCLUSIVE, fal
 TEST_F(cell, L3_request)
 {
 	int domain = self->ground.domain;
-	int holders[2] = { -1, -1 };
 	int token = acquire(domain, "a", variant->request, ENTITYLOCK_OPEN, NOWAIT);
 	int expect = variant->granted ? 0 : -EAGAIN;
-	struct call call;
-	int ret;
+	struct others others;
+	int holder = -1, set;
 
 	ASSERT_LE(0, token);
 	if (variant->holder) {
-		holders[0] = acquire(domain, "a", variant->holder, 0, NOWAIT);
-		ASSERT_LE(0, holders[0]);
+		holder = acquire(domain, "a", variant->holder, 0, NOWAIT);
+		ASSERT_LE(0, holder);
 	}
-	if (variant->second) {
-		holders[1] = acquire(domain, "a", variant->second, 0, NOWAIT);
-		ASSERT_LE(0, holders[1]);
-	}
-	if (variant->queued) {
-		call_acquire(&call, domain, "a", variant->queued, FOREVER);
-		ASSERT_TRUE(eventually(queued("a") == 1));
-	}
+	others_come(_metadata, &others, domain, variant->second, variant->queued);
 
 	EXPECT_EQ(expect, try_lock(domain, "a", variant->request));
 	EXPECT_EQ(expect, token_lock(token, 0, NOWAIT));
-	if (variant->granted)
-		EXPECT_EQ(0, unlock(token));
+	EXPECT_EQ(variant->granted ? 0 : -EBADFD, unlock(token));
 	/* In a set beside a free entity. */
-	ret = acquire_these(domain, 0, NOWAIT, ENTITY("a", variant->request), X("b"));
-	if (variant->granted) {
-		EXPECT_LE(0, ret);
-		close(ret);
-	} else {
-		EXPECT_EQ(-EAGAIN, ret);
-	}
+	set = acquire_these(domain, 0, NOWAIT, ENTITY("a", variant->request), X("b"));
+	EXPECT_EQ(expect, set < 0 ? set : 0);
+	close(set);
 	/* Added to a token that holds something before it. */
-	ret = hold(domain, "0");
-	ASSERT_LE(0, ret);
-	EXPECT_EQ(expect, extend_these(ret, 0, NOWAIT, ENTITY("a", variant->request)));
-	close(ret);
+	set = hold(domain, "0");
+	ASSERT_LE(0, set);
+	EXPECT_EQ(expect, extend_these(set, 0, NOWAIT, ENTITY("a", variant->request)));
+	close(set);
 
-	for (int i = 0; i < 2; i++)
-		if (holders[i] >= 0)
-			close(holders[i]);
-	if (variant->queued) {
-		ret = call_result(&call);
-		EXPECT_LE(0, ret);
-		close(ret);
-	}
+	if (holder >= 0)
+		close(holder);
+	others_go(_metadata, &others);
 	close(token);
 }
 
@@ -163,18 +180,10 @@ TEST_F(conversion, L3_CONVERT)
 	int token = acquire(domain, "a", variant->from, 0, NOWAIT);
 	__u32 after = variant->result ? variant->from : variant->to;
 	__u64 before = token_fence(token);
-	int second = -1;
-	struct call call;
+	struct others others;
 
 	ASSERT_LE(0, token);
-	if (variant->second) {
-		second = acquire(domain, "a", SHARED, 0, NOWAIT);
-		ASSERT_LE(0, second);
-	}
-	if (variant->queued) {
-		call_acquire(&call, domain, "a", variant->queued, FOREVER);
-		ASSERT_TRUE(eventually(queued("a") == 1));
-	}
+	others_come(_metadata, &others, domain, variant->second, variant->queued);
 	EXPECT_EQ(variant->result, token_convert(token, variant->to, 0, NOWAIT));
 	EXPECT_STREQ(after == SHARED ? "s" : "x", token_modes(token));
 	EXPECT_EQ(ENTITYLOCK_HELD, token_state(token));
@@ -182,14 +191,7 @@ TEST_F(conversion, L3_CONVERT)
 	EXPECT_EQ(variant->from == SHARED && after == EXCLUSIVE, token_fence(token) > before);
 	EXPECT_LE(before, token_fence(token));
 	close(token);
-	if (second >= 0)
-		close(second);
-	if (variant->queued) {
-		int ret = call_result(&call);
-
-		EXPECT_LE(0, ret);
-		close(ret);
-	}
+	others_go(_metadata, &others);
 }
 
 /* The same by EXTEND, which never lowers. */
@@ -198,31 +200,16 @@ TEST_F(conversion, L1_EXTEND_of_a_name_already_held)
 	int domain = self->ground.domain;
 	int token = acquire(domain, "a", variant->from, 0, NOWAIT);
 	bool raised = variant->to == EXCLUSIVE && !variant->result;
-	int second = -1;
-	struct call call;
+	struct others others;
 
 	ASSERT_LE(0, token);
-	if (variant->second) {
-		second = acquire(domain, "a", SHARED, 0, NOWAIT);
-		ASSERT_LE(0, second);
-	}
-	if (variant->queued) {
-		call_acquire(&call, domain, "a", variant->queued, FOREVER);
-		ASSERT_TRUE(eventually(queued("a") == 1));
-	}
+	others_come(_metadata, &others, domain, variant->second, variant->queued);
 	EXPECT_EQ(variant->result, extend_these(token, 0, NOWAIT, ENTITY("a", variant->to)));
 	EXPECT_STREQ(raised || variant->from == EXCLUSIVE ? "x" : "s", token_modes(token));
 	EXPECT_EQ(ENTITYLOCK_HELD, token_state(token));
 	EXPECT_STREQ("a", token_names(token));
 	close(token);
-	if (second >= 0)
-		close(second);
-	if (variant->queued) {
-		int ret = call_result(&call);
-
-		EXPECT_LE(0, ret);
-		close(ret);
-	}
+	others_go(_metadata, &others);
 }
 
 SELFTEST_MAIN
