@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Faults to order, for tests that must be shown to find them: see
- * selftests/torture.sh and selftests/planted/run.sh.  A build with EL_BREAK=<name> has the one of that name,
- * any other build has none.
+ * selftests/torture.sh and selftests/planted/run.sh.  A build with
+ * EL_BREAK=<name> has the one of that name, any other build has none.
  */
 #ifndef EL_BREAKAGE_H
 #define EL_BREAKAGE_H
