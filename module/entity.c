@@ -185,6 +185,7 @@ struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 l
 		kfree(fresh);
 	return IS_ERR(entity) ? NULL : entity;
 }
+
 /* el_entity_find - a reference to an entity if it exists, or NULL */
 struct el_entity *el_entity_find(struct el_domain *domain, const char *name, u8 len)
 {

@@ -40,7 +40,7 @@ struct el_user;
 struct el_entity {
 	struct rhash_head node;
 	refcount_t refs;
-	spinlock_t lock;
+	spinlock_t lock;	/* of this entity alone */
 	struct el_queue queue;
 	u64 fence;
 	u64 version;

@@ -19,7 +19,7 @@ struct el_token;
  * @noticed: the worker shall look through them for the gate
  */
 struct el_leases {
-	spinlock_t lock;
+	spinlock_t lock;	/* of the list */
 	struct list_head tokens;
 	u32 count;
 	bool noticed;

@@ -198,11 +198,18 @@ long el_claim(struct el_domain *domain, unsigned int cmd, void __user *user)
 	mutex_lock(&token->mutex);
 	token->parking = NULL;
 	el_attempt_unpark(token);
+	ret = el_token_check(token, ENTITYLOCK_LOST) ? 0 : -ENOENT;
 	mutex_unlock(&token->mutex);
-	el_token_own(token);
-	fd_install(fd, parking->file);
+	if (ret) {
+		/* Broken, or its time was over: the worker would have ended it. */
+		put_unused_fd(fd);
+		fput(parking->file);
+	} else {
+		el_token_own(token);
+		fd_install(fd, parking->file);
+	}
 	parking_free(parking);
-	return fd;
+	return ret ?: fd;
 }
 
 /**
@@ -220,7 +227,7 @@ void el_park_check(struct el_token *token)
 		return;
 	if (READ_ONCE(token->state) != ENTITYLOCK_LOST && el_token_expire(token) != EL_LOST)
 		return;
-	/* Otherwise a claim has won, and gets a token that is LOST. */
+	/* Otherwise a claim has it, and will find it LOST. */
 	if (!remove(parking))
 		return;
 	token->parking = NULL;

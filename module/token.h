@@ -148,8 +148,8 @@ struct el_waiter {
  * may outlive that for as long as a short reference does.
  */
 struct el_token {
-	struct mutex mutex;
-	spinlock_t lock;
+	struct mutex mutex;	/* one transition at a time */
+	spinlock_t lock;	/* what a transition ends with */
 	refcount_t refs;
 	u32 count;
 	u8 state;

@@ -188,8 +188,8 @@ static long token_extend(struct el_token *token, unsigned int cmd,
 	ret = el_args_read(&args, sizeof(args), EXTEND_LEAST, user, _IOC_SIZE(cmd));
 	if (ret)
 		return ret;
-	if (args.flags & ~(WAITING_FLAGS | ENTITYLOCK_IF_UNCHANGED) || args.reserved || args.lease || args.label_len ||
-	    token->gate)
+	if (args.flags & ~(WAITING_FLAGS | ENTITYLOCK_IF_UNCHANGED) || args.reserved ||
+	    args.lease || args.label_len || token->gate)
 		return -EINVAL;
 	if (token->sealed)
 		return -EPERM;

@@ -45,7 +45,7 @@ static void floors_of_what_was_reclaimed(struct kunit *test)
  * exclusive grant does, and must get a greater one.
  */
 struct chain {
-	spinlock_t lock;
+	spinlock_t lock;	/* as an entity has one */
 	u64 last;
 	unsigned int grants;
 	unsigned int falls;
@@ -104,4 +104,5 @@ static struct kunit_suite fence_suite = {
 	.init = fence_test_init,
 	.test_cases = fence_cases,
 };
+
 kunit_test_suite(fence_suite);

@@ -161,4 +161,5 @@ static struct kunit_suite order_suite = {
 	.name = "entitylock_order",
 	.test_cases = order_cases,
 };
+
 kunit_test_suite(order_suite);

@@ -53,7 +53,7 @@
 #define ENTITYLOCK_OPEN			(1U << 2)  /* make the token IDLE, do not lock */
 #define ENTITYLOCK_ROBUST		(1U << 3)  /* mark the entities if the owner vanishes */
 #define ENTITYLOCK_SEALED		(1U << 4)  /* the token refuses EXTEND, RENEW, PARK */
-#define ENTITYLOCK_IF_UNCHANGED		(1U << 5)  /* fail with ESTALE if another changed an entity */
+#define ENTITYLOCK_IF_UNCHANGED		(1U << 5)  /* ESTALE if another changed an entity */
 #define ENTITYLOCK_CLOCK_REALTIME	(1U << 6)  /* the deadline is of CLOCK_REALTIME */
 #define ENTITYLOCK_CLOCK_BOOTTIME	(1U << 7)  /* the deadline is of CLOCK_BOOTTIME */
 
