@@ -319,7 +319,7 @@ TEST_F(entitylock, L5_killed_holder_and_killed_waiter)
 
 	pid = spawn();
 	if (!pid) {
-		if (hold_gate(self->domain) < 0)
+		if (acquire_gate(self->domain, 0, FOREVER) < 0)
 			_exit(1);
 		for (;;)
 			pause();
