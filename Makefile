@@ -75,7 +75,7 @@ torture-prove: all
 
 check: all selftests
 	@scripts/setup.sh check kernel-6.12 kernel-7.2
-	@scripts/check.sh
+	@scripts/check.sh $(CHECKS)
 
 clean:
 	rm -rf $(O)
