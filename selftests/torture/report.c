@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What is said of a violation: seed and round, and what both sides did last. */
+#include <stdarg.h>
+
+#include "torture.h"
+
+const char *const verb_names[VERBS] = {
+	[ACQUIRE] = "ACQUIRE", [TAKE_GATE] = "ACQUIRE GATE", [LOCK] = "LOCK", [EXTEND] = "EXTEND",
+	[UPGRADE] = "CONVERT up", [DOWNGRADE] = "CONVERT down", [UNLOCK] = "UNLOCK",
+	[CANCEL] = "CANCEL", [CLOSE] = "close", [DUP] = "dup", [INFO] = "INFO", [POLL] = "poll",
+	[LABEL] = "LABEL", [SEND] = "send", [RECEIVE] = "receive",
+};
+
+const char *const kind_names[KINDS] = {
+	[SINGLE] = "single", [MULTI] = "threaded", [FINISHER] = "finisher",
+};
+
+/**
+ * violation - something is not as it must be
+ * @check: what was checked
+ * @one: whose it is, or NULL
+ * @other: the other side of it, or NULL
+ *
+ * The first one is kept with both sides as they are now; then all stop.
+ */
+void violation(enum check check, const struct seat *one, const struct seat *other,
+	       const char *format, ...)
+{
+	struct report *report = &shared->report;
+	const struct seat *sides[] = { one, other };
+	unsigned int none = 0;
+	va_list args;
+
+	shared->violations[check]++;
+	if (!atomic_compare_exchange_strong(&report->state, &none, 1))
+		return;
+	report->check = check;
+	report->round = shared->round;
+	va_start(args, format);
+	vsnprintf(report->text, sizeof(report->text), format, args);
+	va_end(args);
+	for (int i = 0; i < 2 && sides[i]; i++) {
+		report->numbers[i] = seat_number(sides[i]);
+		memcpy(&report->seats[i], sides[i], sizeof(*sides[i]));
+		report->count = i + 1;
+	}
+	report->state = 2;
+	shared->stop = true;
+}
+
+static const char *state_text(enum state state)
+{
+	switch (state) {
+	case IDLE:	return "IDLE";
+	case PENDING:	return "PENDING";
+	case HELD:	return "HELD";
+	default:	return "no token";
+	}
+}
+
+static void print_timing(const struct timing *timing)
+{
+	if (timing->flags & ENTITYLOCK_ASYNC)
+		printf(" async");
+	if (timing->deadline == FOREVER)
+		printf(" forever");
+	else if (timing->deadline == NOWAIT)
+		printf(" at once");
+	else
+		printf(" until %llu of clock %d", timing->deadline, timing->clock);
+}
+
+static void print_event(const struct event *event)
+{
+	printf("#   %12.6f s  %s", (event->time - shared->begin) / 1e9, verb_names[event->verb]);
+	if (event->verb <= UPGRADE)
+		print_timing(&event->timing);
+	printf(", %u from %s: ", event->count, name_of(event->what));
+	if (event->ret < 0)
+		printf("%s", event->ret == -EINPROGRESS ? "waits" : strerrorname_np(-event->ret));
+	else
+		printf("ok");
+	printf(", grant %llu\n", event->fence);
+}
+
+static void print_set(const char *what, const struct set *set)
+{
+	printf("#   %s", what);
+	for (unsigned int i = 0; i < set->count && i < 12; i++)
+		printf(" %s:%c", name_of(set->items[i].what),
+		       set->items[i].mode == EXCLUSIVE ? 'x' : 's');
+	printf(set->count > 12 ? " and %u more\n" : "\n", set->count - 12);
+}
+
+static void print_seat(unsigned int number, const struct seat *seat)
+{
+	const struct worker *worker = seat_worker(number);
+	unsigned int last = seat->nr_events;
+
+	printf("# seat %u: worker %u (%s, incarnation %u), thread %u, %s, grant %llu\n", number,
+	       shared->actors[number / PLACES].worker, kind_names[worker->kind],
+	       worker->incarnation, number / PLACES - worker->first, state_text(seat->state),
+	       seat->fence);
+	print_set("its set:", &seat->set);
+	print_set("its last wish:", &seat->want);
+	for (unsigned int i = last > EVENTS ? last - EVENTS : 0; i < last; i++)
+		print_event(&seat->events[i % EVENTS]);
+}
+
+static void print_file(pid_t tid, const char *name)
+{
+	char path[64], line[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		printf("#     %s", line);
+	if (file)
+		fclose(file);
+}
+
+static void print_waiter(unsigned int number)
+{
+	const struct seat *seat = &shared->seats[number];
+	pid_t tid = shared->actors[number / PLACES].tid;
+	char fdinfo[32];
+
+	printf("# seat %u (pid %d, thread %d) waits since %.6f s for %s", number,
+	       seat_worker(number)->pid, tid, (seat->since - shared->begin) / 1e9,
+	       verb_names[seat->verb]);
+	print_timing(&seat->timing);
+	printf("\n");
+	print_set("its set:", &seat->set);
+	print_set("its wish:", &seat->want);
+	snprintf(fdinfo, sizeof(fdinfo), "fdinfo/%d", seat->fd);
+	print_file(tid, fdinfo);
+	print_file(tid, "stack");
+}
+
+/* Who waits just now, and where, and what the module says of it. */
+void report_waits(void)
+{
+	int domain = domain_open(O_RDONLY);
+	char *text = listing_read(domain, 65536);
+
+	for (unsigned int i = 0; i < SEATS; i++)
+		if (shared->seats[i].since)
+			print_waiter(i);
+	printf("# the listing:\n%.4000s\n", text ? text : "unreadable");
+	free(text);
+	close(domain);
+}
+
+void report_print(void)
+{
+	const struct report *report = &shared->report;
+
+	printf("# VIOLATION in round %u with --seed %llu: %s\n", report->round, shared->seed,
+	       report->text);
+	for (unsigned int i = 0; i < report->count; i++)
+		print_seat(report->numbers[i], &report->seats[i]);
+}
