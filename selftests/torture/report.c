@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is said of a violation: seed and round, and what both sides did last. */
+/* What is said of violations: what, seed and round, and what both sides did last. */
 #include <stdarg.h>
 
 #include "torture.h"
+
+const char *const check_names[CHECKS] = {
+	[ALONE] = "L3_exclusive_is_alone",
+	[GATE_ALONE] = "L5_the_gate_excludes_all",
+	[FENCES] = "L10_fences_rise",
+	[ORDER] = "L3_L5_nobody_overtakes",
+	[WOKEN] = "L4_no_wake_up_is_lost",
+	[VERBS_RIGHT] = "L6_L7_verbs_do_what_they_say",
+	[NOTHING_LEFT] = "L9_nothing_is_left",
+	[ALL_DONE] = "everything_was_tried",
+	[FAIR] = "L3_nobody_starves",
+};
 
 const char *const verb_names[VERBS] = {
 	[ACQUIRE] = "ACQUIRE", [TAKE_GATE] = "ACQUIRE GATE", [LOCK] = "LOCK", [EXTEND] = "EXTEND",
@@ -21,31 +33,30 @@ const char *const kind_names[KINDS] = {
  * @one: whose it is, or NULL
  * @other: the other side of it, or NULL
  *
- * The first one is kept with both sides as they are now; then all stop.
+ * The run goes on for a while, to see what else there is.
  */
 void violation(enum check check, const struct seat *one, const struct seat *other,
 	       const char *format, ...)
 {
+	struct finding *finding = &shared->findings[check];
 	struct report *report = &shared->report;
 	const struct seat *sides[] = { one, other };
-	unsigned int none = 0;
+	unsigned long long none = 0;
 	va_list args;
 
-	shared->violations[check]++;
-	if (!atomic_compare_exchange_strong(&report->state, &none, 1))
+	if (!atomic_fetch_add(&finding->count, 1)) {
+		va_start(args, format);
+		vsnprintf(finding->text, sizeof(finding->text), format, args);
+		va_end(args);
+	}
+	if (!atomic_compare_exchange_strong(&report->since, &none, now()))
 		return;
-	report->check = check;
 	report->round = shared->round;
-	va_start(args, format);
-	vsnprintf(report->text, sizeof(report->text), format, args);
-	va_end(args);
 	for (int i = 0; i < 2 && sides[i]; i++) {
 		report->numbers[i] = seat_number(sides[i]);
 		memcpy(&report->seats[i], sides[i], sizeof(*sides[i]));
 		report->count = i + 1;
 	}
-	report->state = 2;
-	shared->stop = true;
 }
 
 static const char *state_text(enum state state)
@@ -156,8 +167,13 @@ void report_print(void)
 {
 	const struct report *report = &shared->report;
 
-	printf("# VIOLATION in round %u with --seed %llu: %s\n", report->round, shared->seed,
-	       report->text);
+	for (unsigned int i = 0; i < CHECKS; i++)
+		if (shared->findings[i].count)
+			printf("# %s: %u times, first: %s\n", check_names[i],
+			       shared->findings[i].count, shared->findings[i].text);
+	if (report->count)
+		printf("# the first violation was in round %u with --seed %llu, of:\n",
+		       report->round, shared->seed);
 	for (unsigned int i = 0; i < report->count; i++)
 		print_seat(report->numbers[i], &report->seats[i]);
 }

@@ -173,12 +173,16 @@ struct thing {
 	struct side by[EXCLUSIVE + 1];
 };
 
-/* The first violation. */
+/* Violations of one check, and what the first was. */
+struct finding {
+	atomic_uint count;
+	char text[256];
+};
+
+/* Both sides of the first violation of all, as they were then. */
 struct report {
-	atomic_uint state;	/* 0 none, 1 being written, 2 written */
-	enum check check;
+	atomic_ullong since;	/* 0: there was none */
 	unsigned int round;
-	char text[512];
 	unsigned int count;
 	unsigned int numbers[2];
 	struct seat seats[2];
@@ -193,7 +197,7 @@ struct shared {
 	atomic_bool stop;	/* come to rest */
 	atomic_bool quit;
 	atomic_ullong ticket;
-	atomic_ullong violations[CHECKS];
+	struct finding findings[CHECKS];
 	struct report report;
 	struct worker workers[WORKERS];
 	struct actor actors[ACTORS];
@@ -247,6 +251,7 @@ unsigned int occupied(void);
 int worker_main(unsigned int number);
 
 /* report.c */
+extern const char *const check_names[CHECKS];
 extern const char *const verb_names[VERBS];
 extern const char *const kind_names[KINDS];
 void violation(enum check check, const struct seat *one, const struct seat *other,
