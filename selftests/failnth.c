@@ -247,8 +247,9 @@ struct sweep {
 static bool sweep(const struct verb *verb, struct stage *stage, const struct denial *denial,
 		  struct sweep *result)
 {
+	struct snapshot before = look(stage);
+
 	for (unsigned int nth = 1; nth < TOO_MANY; nth++) {
-		struct snapshot before = look(stage);
 		const char *what = NULL;
 		bool denied;
 		int ret;
@@ -260,11 +261,12 @@ static bool sweep(const struct verb *verb, struct stage *stage, const struct den
 		if (ret >= 0) {
 			if (verb->undo)
 				verb->undo(stage, ret);
+			free(before.listing);
+			before = look(stage);
 		} else {
 			result->failed++;
 			what = changed(stage, &before);
 		}
-		free(before.listing);
 		if (ret < 0 && (!denied || ret != denial->error)) {
 			ksft_print_msg("%s, %s %u: %s\n", verb->name, denial->name, nth,
 				       strerror(-ret));
@@ -275,8 +277,10 @@ static bool sweep(const struct verb *verb, struct stage *stage, const struct den
 				       what);
 			return false;
 		}
-		if (!denied)
+		if (!denied) {
+			free(before.listing);
 			return true;
+		}
 	}
 	ksft_print_msg("%s, %s: no end\n", verb->name, denial->name);
 	return false;
