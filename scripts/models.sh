@@ -11,12 +11,13 @@ set -eu
 . "$(dirname "$0")/common.sh"
 
 # model, plan, faults
-all='queue SETS GRANT ORPHAN FIFO STACK LEAVE
+all='queue SETS GRANT ORPHAN STACK
 queue STEPS STEP FLAG
-queue BATCH
+queue BATCH FIFO LEAVE
 queue RAISE ORDER UPGRADE
 queue AGAIN
-queue BREAK DOOMED
+queue BREAK
+queue LOSE DOOMED
 gate ORDER A B C D BOUNCE
 gate PHASES
 gate ABORT GRANT GIVEUP OPEN FIRST ARRIVE

@@ -39,7 +39,7 @@
 #define SETS		want(0, 0, EXCLUSIVE); want(0, 1, EXCLUSIVE); \
 			want(1, 0, SHARED); want(1, 1, EXCLUSIVE); \
 			want(2, 0, SHARED)
-#define MAY_EXPIRE(t)	(t < 2)
+#define MAY_EXPIRE(t)	(t == 1)
 #elif defined(PLAN_STEPS)
 #define TOKENS		2
 #define ENTITIES	3
@@ -49,12 +49,11 @@
 #define MAY_EXPIRE(t)	(t == 0)
 #define CANCELS		1
 #elif defined(PLAN_BATCH)
-#define TOKENS		4
+#define TOKENS		3
 #define ENTITIES	1
-#define SETS		want(0, 0, EXCLUSIVE); want(1, 0, SHARED); want(2, 0, SHARED); \
-			want(3, 0, SHARED)
+#define SETS		want(0, 0, EXCLUSIVE); want(1, 0, SHARED); want(2, 0, SHARED)
 #define BATCH		1
-#define MAY_EXPIRE(t)	(t == 3)
+#define MAY_EXPIRE(t)	(t == 0)
 #elif defined(PLAN_RAISE)
 #define TOKENS		3
 #define ENTITIES	2
@@ -73,10 +72,16 @@
 #elif defined(PLAN_BREAK)
 #define TOKENS		2
 #define ENTITIES	2
-#define SETS		want(0, 0, SHARED); want(0, 1, EXCLUSIVE); want(1, 0, EXCLUSIVE); \
-			want(1, 1, EXCLUSIVE)
+#define SETS		want(0, 0, SHARED); want(0, 1, EXCLUSIVE); want(1, 0, EXCLUSIVE)
 #define MAY_EXPIRE(t)	(t == 0)
 #define MAY_RAISE(t)	(t == 0)
+#define BREAKS		1
+#elif defined(PLAN_LOSE)
+#define TOKENS		2
+#define ENTITIES	2
+#define SETS		want(0, 0, SHARED); want(1, 1, EXCLUSIVE)
+#define MAY_REFUSE(t)	(kind == RAISE)
+#define MAY_RAISE(t)	(rounds == 2)
 #define ROUNDS(t)	(t == 0 -> 2 : 1)
 #define BREAKS		1
 #else
@@ -805,6 +810,10 @@ again:	atomic { rounds++; kind = LOCK };
 		fi;
 		d_step {	/* the end of attempt() */
 			!token[t].lock;
+#ifdef BROKEN_FLAG
+			/* All that is to be done has been? */
+			token[t].step = false;
+#endif
 			if
 			:: (r == OK || r == EINPROGRESS) && !token[t].alive ->
 				if
@@ -845,9 +854,7 @@ sleep:		token[t].asleep = true;
 		fi;
 		d_step {
 			!token[t].mutex -> token[t].mutex = true;
-#ifndef BROKEN_FLAG
 			token[t].step = false;
-#endif
 			if
 			:: !token[t].waiter -> r = EINPROGRESS	/* there is a result */
 			:: else
@@ -856,10 +863,7 @@ sleep:		token[t].asleep = true;
 		if
 		:: r == EINPROGRESS && token[t].waiter -> waits(t, r)
 		:: else
-		fi;
-#ifdef BROKEN_FLAG
-		token[t].step = false
-#endif
+		fi
 	   od;
 	   if
 	   :: token[t].alive ->
