@@ -24,6 +24,9 @@ __u32 __entitylock_length(size_t len, size_t max);
 /* An address as the kernel's structs have it. */
 __u64 __entitylock_address(const void *p);
 
+/* The value of a hexadecimal digit, -1 for another character. */
+int __entitylock_hex_digit(char c);
+
 /* Takes over the options that the caller knows; 0, -EINVAL or -E2BIG. */
 int __entitylock_options(const struct entitylock_options *given,
 			 struct entitylock_options *opts);
@@ -54,9 +57,11 @@ struct results;
 
 struct results *__entitylock_results_alloc(unsigned int capacity);
 
-/* Writes version and result of each element of @set as the token has them. */
-void __entitylock_results_copy(struct results *results, int token,
-			       struct entitylock_entity *set,
-			       unsigned int count);
+/*
+ * Writes version and result of each element of @set as the token has them;
+ * @flags are those of INFO.  Returns what the ioctl returned.
+ */
+int __entitylock_results_copy(struct results *results, int token, __u32 flags,
+			      struct entitylock_entity *set, unsigned int count);
 
 #endif /* ENTITYLOCK_INTERNAL_H */

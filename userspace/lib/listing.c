@@ -97,17 +97,6 @@ static char *cut(char **rest, char separator)
 	return text;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Replaces each \xHH by the byte it stands for, in place. */
 static int unescape(char *text, size_t *len)
 {
@@ -121,8 +110,8 @@ static int unescape(char *text, size_t *len)
 		}
 		if (from[1] != 'x')
 			return -EPROTO;
-		high = hex_digit(from[2]);
-		low = high < 0 ? -1 : hex_digit(from[3]);
+		high = __entitylock_hex_digit(from[2]);
+		low = high < 0 ? -1 : __entitylock_hex_digit(from[3]);
 		if (low < 0)
 			return -EPROTO;
 		*to++ = (char)(high << 4 | low);
@@ -232,6 +221,12 @@ static int parse_waiter(struct entitylock_list *list, char *text)
 	return parse_parties(text, list->waiter, &list->entry.nr_waiter);
 }
 
+static int parse_mark(struct entitylock_list *list, char *text)
+{
+	list->entry.abandoned = !strcmp(text, "abandoned");
+	return 0;
+}
+
 static const struct column {
 	const char *name;
 	int (*parse)(struct entitylock_list *list, char *text);
@@ -243,6 +238,7 @@ static const struct column {
 	{ "waiters", parse_waiters },
 	{ "holder", parse_holder },
 	{ "waiter", parse_waiter },
+	{ "mark", parse_mark },
 };
 
 static const struct column *find_column(const char *name)

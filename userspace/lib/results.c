@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
+ * What the token knows of its entities: versions and results.
+ *
  * A request that was granted at once has its results in the caller's set.  One
  * that waited has them in the token, under the names and in the token's order.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,25 +46,27 @@ static int compare(const void *a, const void *b)
 	return (x->name_len > y->name_len) - (x->name_len < y->name_len);
 }
 
-void __entitylock_results_copy(struct results *results, int token,
-			       struct entitylock_entity *set,
-			       unsigned int count)
+int __entitylock_results_copy(struct results *results, int token, __u32 flags,
+			      struct entitylock_entity *set, unsigned int count)
 {
 	struct entitylock_entity *entities = results->entities, *found;
 	char *names = (char *)(entities + results->capacity);
 	struct entitylock_info info = {
+		.flags = flags,
 		.entities = __entitylock_address(entities),
 		.entity_size = sizeof(*entities),
 		.capacity = results->capacity,
 	};
 	unsigned int i, nr;
+	int err;
 
 	for (i = 0; i < results->capacity; i++)
 		entitylock_entity_init(&entities[i],
 				       names + i * ENTITYLOCK_NAME_MAX,
 				       ENTITYLOCK_NAME_MAX, 0);
-	if (__entitylock_ioctl(token, ENTITYLOCK_IOC_INFO, &info))
-		return;
+	err = __entitylock_ioctl(token, ENTITYLOCK_IOC_INFO, &info);
+	if (err)
+		return err;
 	/* Another thread may have extended the token by now. */
 	nr = info.count < results->capacity ? info.count : results->capacity;
 
@@ -72,4 +77,26 @@ void __entitylock_results_copy(struct results *results, int token,
 			set[i].result = found->result;
 		}
 	}
+	return 0;
+}
+
+int entitylock_seen(int token, struct entitylock_entity *set, unsigned int count)
+{
+	struct entitylock_info info = {};
+	struct results *results;
+	int err;
+
+	if (!count) {
+		info.flags = ENTITYLOCK_SEEN;
+		return __entitylock_ioctl(token, ENTITYLOCK_IOC_INFO, &info);
+	}
+	err = __entitylock_ioctl(token, ENTITYLOCK_IOC_INFO, &info);
+	if (err)
+		return err;
+	results = __entitylock_results_alloc(info.count);
+	if (!results)
+		return -ENOMEM;
+	err = __entitylock_results_copy(results, token, ENTITYLOCK_SEEN, set, count);
+	free(results);
+	return err;
 }

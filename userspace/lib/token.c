@@ -67,7 +67,7 @@ static int take_set(int fd, unsigned long request, struct entitylock_entity *set
 	token = request == ENTITYLOCK_IOC_ACQUIRE ? ret : fd;
 	err = __entitylock_finish(token, opts.restart, &waited);
 	if (results && (!err || err == -ESTALE))
-		__entitylock_results_copy(results, token, set, count);
+		__entitylock_results_copy(results, token, 0, set, count);
 	if (!err) {
 		store_grant(grant, waited.fence, waited.result);
 		goto out;

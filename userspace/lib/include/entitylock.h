@@ -344,6 +344,56 @@ int entitylock_extend(int token, struct entitylock_entity *set,
 int entitylock_renew(int token, uint64_t lease);
 
 /**
+ * entitylock_keep_timer() - a timer that says when to renew a token's lease
+ * @token: a token fd, held or pending.
+ * @lease: nanoseconds from now, 0 = the last duration again.
+ *
+ * Renews the lease, and makes a non-blocking timerfd of the clock that leases
+ * have, CLOCK_BOOTTIME.  Poll it for POLLIN in any event loop, and call
+ * entitylock_keep() when it is readable, which it is after each third of the
+ * lease.  Nothing is renewed unless the caller's loop runs: a lease says that
+ * somebody is at work.
+ *
+ * To learn of a loss at once, and not at the next third, poll the token as
+ * well, with no events: POLLHUP is reported in any case.
+ *
+ * Close the timer when it is no longer needed; it does not refer to the token.
+ *
+ * Return: a timer fd, or -errno as entitylock_renew(), and
+ * -EINVAL: also if @lease is 0 and the token waits and holds nothing: then
+ * there is no telling how long the lease will be;
+ * -EMFILE, -ENFILE, -ENOMEM, -ENODEV: no timer.
+ */
+int entitylock_keep_timer(int token, uint64_t lease);
+
+/**
+ * entitylock_keep() - renew a token's lease if its owner's time has come
+ * @timer: what entitylock_keep_timer() returned.
+ * @token: the token fd.
+ *
+ * Renews the lease by its last duration, and sets the timer to a third of that.
+ * Never blocks, and may be called at any time, for instance when poll(2)
+ * reports POLLHUP for the token.
+ *
+ * A program that was paused past the end of its lease finds the timer readable
+ * when it goes on.  If nobody has come meanwhile, the lease is renewed, the
+ * fence is the same, and the call returns 0.  If somebody has, the lock is lost:
+ * -ESTALE.  Between the pause and this call the program may have written
+ * already; only fences protect from that.
+ *
+ * The timer runs on after a failure: what is transient is tried again after
+ * another third of the lease.
+ *
+ * Return: 0: renewed, or not to be renewed yet, since the token waits and holds
+ * nothing, or
+ * -ESTALE: the token is lost; stop, what it held may be another's;
+ * -EBADFD: the token is idle: it was unlocked;
+ * -EINVAL: @timer is no timer; -EPERM: the token is sealed;
+ * -EBADF, -ENOTTY: no descriptor, not a token fd; -ENOMEM.
+ */
+int entitylock_keep(int timer, int token);
+
+/**
  * entitylock_label() - make the caller the recorded owner of a token
  * @token: a token fd.
  * @label: what the operation is now, at most ENTITYLOCK_LABEL_MAX bytes and a
@@ -377,6 +427,29 @@ int entitylock_label(int token, const char *label);
  */
 int entitylock_park(int token, uint64_t lease,
 		    unsigned char cookie[ENTITYLOCK_COOKIE_SIZE]);
+
+/** ENTITYLOCK_COOKIE_TEXT - bytes of a cookie as text, with the zero at its end */
+#define ENTITYLOCK_COOKIE_TEXT	(2 * ENTITYLOCK_COOKIE_SIZE + 1)
+
+/**
+ * entitylock_cookie_format() - a parking cookie as text
+ * @cookie: what entitylock_park() gave.
+ * @text: receives lower-case hexadecimal digits and a terminating zero.
+ *
+ * Cannot fail.
+ */
+void entitylock_cookie_format(const unsigned char cookie[ENTITYLOCK_COOKIE_SIZE],
+			      char text[ENTITYLOCK_COOKIE_TEXT]);
+
+/**
+ * entitylock_cookie_parse() - a parking cookie from its text
+ * @text: hexadecimal digits, two for each byte, and a terminating zero.
+ * @cookie: receives what entitylock_claim() needs.
+ *
+ * Return: 0, or -EINVAL: other characters, too few, or too many.
+ */
+int entitylock_cookie_parse(const char *text,
+			    unsigned char cookie[ENTITYLOCK_COOKIE_SIZE]);
 
 /**
  * entitylock_claim() - get an fd for a parked token
@@ -428,6 +501,23 @@ int entitylock_break(int domain, const void *name, size_t len, uint32_t flags,
  * -EBADF, -ENOTTY: not a token fd; -EFAULT.
  */
 int entitylock_info(int token, struct entitylock_info *info);
+
+/**
+ * entitylock_seen() - look at a token's entities as they are now
+ * @token: a token fd, in any state.
+ * @set: elements whose names are to be looked up in the token.  Version and
+ *	result of each are written: ENTITYLOCK_CHANGED if another holder changed
+ *	it since the token last saw it, ENTITYLOCK_ABANDONED.  An element that
+ *	the token does not have stays as it is.  May be NULL if @count is 0.
+ * @count: elements of @set.
+ *
+ * From now on the token has seen these versions: entitylock_lock() with
+ * ENTITYLOCK_IF_UNCHANGED compares with them, and POLLPRI tells of later
+ * changes.  To be called before what the entities stand for is read.
+ *
+ * Return: 0, or -EBADF, -ENOTTY: not a token fd; -EFAULT, -ENOMEM.
+ */
+int entitylock_seen(int token, struct entitylock_entity *set, unsigned int count);
 
 /**
  * entitylock_outcome() - ask how an asynchronous request ended
@@ -493,7 +583,7 @@ struct entitylock_list_party {
  * @name: its name, any bytes, terminated by a zero that does not count.
  * @name_len: bytes of @name.
  * @state: in words as the module gives it: "held-exclusive", "held-shared",
- *	"free", or one that a later module has.
+ *	"free", "abandoned", or one that a later module has.
  * @fence: number of the last grant that was recorded.
  * @holders: how many hold it.
  * @waiters: how many wait for it.
@@ -501,6 +591,8 @@ struct entitylock_list_party {
  * @waiter: the first of the waiters, in order.
  * @nr_holder: elements of @holder.
  * @nr_waiter: elements of @waiter.
+ * @abandoned: not 0: it bears the mark of a robust holder that vanished.
+ * @reserved: 0.
  */
 struct entitylock_list_entry {
 	const char *name;
@@ -513,6 +605,8 @@ struct entitylock_list_entry {
 	const struct entitylock_list_party *waiter;
 	size_t nr_holder;
 	size_t nr_waiter;
+	uint32_t abandoned;
+	uint32_t reserved;
 };
 
 /** struct entitylock_list - a listing that is being read */
@@ -607,7 +701,9 @@ int entitylock_recv(int sock, void *data, size_t *len);
  *
  * One for each function of that name; ENTITYLOCK_VERB_LIST for those of a
  * listing, ENTITYLOCK_VERB_ACQUIRE for entitylock_acquire(), _acquire_set()
- * and _gate(), ENTITYLOCK_VERB_LOCK also for _outcome() and _wait().
+ * and _gate(), ENTITYLOCK_VERB_LOCK also for _outcome() and _wait(),
+ * ENTITYLOCK_VERB_RENEW also for _keep_timer() and _keep(), ENTITYLOCK_VERB_INFO
+ * also for _seen().
  */
 enum entitylock_verb {
 	ENTITYLOCK_VERB_OPEN,
