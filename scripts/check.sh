@@ -157,7 +157,7 @@ check_models()
 }
 
 [ $# -gt 0 ] || set -- style_module style_compat style_uapi style_userspace style_selftests \
-	build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules
+	build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules models
 passed=0 failed=0
 for check; do
 	if ("check_$check") > "$out/result" 2>&1; then

@@ -5,7 +5,8 @@
 #
 # Each plan of a model must hold in all of its states, and each fault that can be
 # planted there must be found; of an error where none should be, the last steps
-# are shown.  Needs "setup.sh base check".
+# are shown.  What was found, and on which way, is in build/models: see
+# Documentation/models/README.rst.  Needs "setup.sh base check".
 set -eu
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -29,17 +30,20 @@ passed=0 failed=0
 check()
 {
 	name=$1-$2${3:+-$3}
+	trail=$1.pml.trail
 	rm -rf "${out:?}/$name"
 	mkdir -p "$out/$name"
 	cd "$out/$name"
-	set -- "$top/Documentation/models/$1.pml" "-DPLAN_$2" ${3:+"-DBROKEN_$3"}
+	# A fault is found soon; to look at everything is worth some optimising.
+	optimise=-O$((3 - $#))
+	set -- ${3:+"-DBROKEN_$3"} "-DPLAN_$2" "$top/Documentation/models/$1.pml"
 
 	spin -a "$@"
-	# A fault is found soon; to look at everything is worth some optimising.
-	gcc -w "-O$((3 - $#))" -DSAFETY -DCOLLAPSE -DMEMLIM=2048 -o pan pan.c
-	./pan -m1000000 > result
+	gcc -w "$optimise" -DSAFETY -DCOLLAPSE -DMEMLIM=2048 -o pan pan.c
+	nice ./pan -m1000000 > result
 	errors=$(sed -n 's/.* errors: //p' result)
 	states=$(sed -n 's/^ *\([0-9]*\) states, stored$/\1/p' result)
+	[ ! -e "$trail" ] || spin -k "$trail" -p "$@" > trace
 
 	if [ $# = 3 ] && [ "$errors" != 0 ]; then
 		echo "ok $name: found after $states states"
@@ -47,7 +51,7 @@ check()
 		echo "ok $name: holds in $states states"
 	else
 		grep '^pan:1' result || :
-		[ $# = 3 ] || spin -t -p "$@" | tail -n 60
+		[ ! -e trace ] || tail -n 60 trace
 		echo "FAILED $name"
 		failed=$((failed + 1))
 		return
