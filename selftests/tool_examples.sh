@@ -3,33 +3,9 @@
 #
 # The library's example programs do what they say (userspace/examples): TAP, a
 # test a line.  The demo runs them as well, but for people.
-set -u
-PATH=$(cd "$(dirname "$0")/../build/userspace" && pwd):$PATH
-PATH=${PATH%%:*}/examples:$PATH
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-number=0 failed=0
-
-# result STATUS WHAT: a line of TAP
-result()
-{
-	number=$((number + 1))
-	[ "$1" -eq 0 ] && echo "ok $number $2" && return
-	echo "not ok $number $2"
-	failed=1
-}
-
-# soon COMMAND...: it succeeds within a minute
-soon()
-{
-	local last=$((SECONDS + 60))
-
-	until "$@"; do
-		[ $SECONDS -lt $last ] || return 1
-		sleep 0.05
-	done
-}
+# shellcheck source=selftests/tool.sh
+. "$(dirname "$0")/tool.sh"
+PATH=$here/../build/userspace/examples:$PATH
 
 listed()
 {
@@ -84,5 +60,4 @@ result $? 'epoll: then the last is granted'
 [ "$(churn 10 | cut -d ' ' -f 1 | tr '\n' ' ')" = '0 10000 0 ' ]
 result $? 'churn: entities come and go'
 
-echo "1..$number"
-exit $failed
+finish

@@ -3,47 +3,8 @@
 #
 # The commands "entitylock ls", --version and --help (D5): TAP, a test a line.
 # shellcheck disable=SC2317  # called by soon
-set -u
-PATH=$(cd "$(dirname "$0")/../build/userspace" && pwd):$PATH
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-number=0 failed=0
-
-# result STATUS WHAT: a line of TAP
-result()
-{
-	number=$((number + 1))
-	[ "$1" -eq 0 ] && echo "ok $number $2" && return
-	echo "not ok $number $2"
-	failed=1
-}
-
-# is WHAT GOT EXPECTED
-is()
-{
-	[ "$2" = "$3" ] || echo "# got '$2', expected '$3'"
-	[ "$2" = "$3" ]
-	result $? "$1"
-}
-
-# matches WHAT GOT PATTERN
-matches()
-{
-	[[ $2 =~ $3 ]] || echo "# got '$2', expected '$3'"
-	[[ $2 =~ $3 ]]
-	result $? "$1"
-}
-
-soon()
-{
-	local last=$((SECONDS + 60))
-
-	until "$@"; do
-		[ $SECONDS -lt $last ] || return 1
-		sleep 0.05
-	done
-}
+# shellcheck source=selftests/tool.sh
+. "$(dirname "$0")/tool.sh"
 
 lists()
 {
@@ -79,24 +40,27 @@ is 'columns stay aligned within a batch' \
 is 'seen from another pid namespace' \
 	"$(entitylock run x -- unshare -pf --mount-proc entitylock ls | tail -n 1 | grep -c 'x ? entitylock')" 1
 
+# V1: marks are seen, of what is held and of what is free.
+entitylock run --robust x -- false 2> err
+matches 'abandoned' "$(entitylock ls | tail -n 1)" '^x +abandoned +[0-9]+ +- +-$'
+matches 'abandoned and held' "$(entitylock run x -- entitylock ls 2> err | tail -n 1)" '^x +held-exclusive, abandoned +[0-9]'
+entitylock break x
+
 is 'argument too many' "$(entitylock ls x 2> err; echo $?)" 125
-grep -q "'x' is one argument too many" err
-result $? 'argument too many: message'
+says 'argument too many: message' "'x' is one argument too many"
 is 'unknown option' "$(entitylock ls --foo 2> err; echo $?)" 125
 is 'full disk' "$(entitylock ls 2> err > /dev/full; echo $?)" 125
 is 'full disk, raw' "$(entitylock ls --raw 2> err > /dev/full; echo $?)" 125
 is 'no module' "$(unshare -m sh -c 'mount -t tmpfs none /dev; entitylock ls' 2> err; echo $?)" 125
-grep -q modprobe err
-result $? 'no module: what to do'
+says 'no module: what to do' modprobe
 is 'no listing' "$(unshare -m sh -c 'mount --bind /dev/null /dev/entitylock; entitylock ls' 2> err; echo $?)" 125
 
 matches 'version' "$(entitylock --version)" '^entitylock [0-9.]+, interface 1.module: interface 1, '
 matches 'version without the module' \
 	"$(unshare -m sh -c 'mount -t tmpfs none /dev; entitylock --version')" 'module: none: .*modprobe'
-for sub in '' ls run; do
+for sub in '' ls run gate wait park claim break; do
 	# shellcheck disable=SC2086  # none is no argument
 	matches "help $sub" "$(entitylock $sub --help)" '^Usage: '
 done
 
-echo "1..$number"
-exit $failed
+finish

@@ -4,89 +4,8 @@
 # The commands "entitylock run" and "entitylock gate", driven as their users do:
 # TAP, a test a line.
 # shellcheck disable=SC2016,SC2317  # text for other shells; called by soon
-set -u
-PATH=$(cd "$(dirname "$0")/../build/userspace" && pwd):$PATH
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-number=0 failed=0
-
-# result STATUS WHAT: a line of TAP
-result()
-{
-	number=$((number + 1))
-	[ "$1" -eq 0 ] && echo "ok $number $2" && return
-	echo "not ok $number $2"
-	failed=1
-}
-
-# is WHAT GOT EXPECTED
-is()
-{
-	[ "$2" = "$3" ] || echo "# got '$2', expected '$3'"
-	[ "$2" = "$3" ]
-	result $? "$1"
-}
-
-# status COMMAND...: prints the exit status; stderr goes to the file err
-status()
-{
-	local status=0
-
-	"$@" > /dev/null 2> err || status=$?
-	echo $status
-}
-
-# soon COMMAND...: it succeeds within a minute
-soon()
-{
-	local last=$((SECONDS + 60))
-
-	until "$@"; do
-		[ $SECONDS -lt $last ] || return 1
-		sleep 0.05
-	done
-}
-
-# A column of the kernel's line for an entity.
-cell()
-{
-	entitylock ls --raw | awk -F '\t' -v name="$1" -v column="$2" '$1 == name { print $column }'
-}
-
-waiters_are()	{ [ "$(cell "$1" 5)" = "$2" ]; }
-is_refused()	{ [ "$(status entitylock run -n "$1" -- true)" = 124 ]; }
-is_gone()	{ [ -z "$(cell "$1" 1)" ]; }
-state_is()	{ [ "$(awk '/^State/ { print $2 }' "/proc/$1/status")" = "$2" ]; }
-
-# Take "x" until "release"; the command's id is $holder, its child's in pid.
-hold()
-{
-	rm -f pid
-	mkfifo gate
-	entitylock run "$@" x -- sh -c 'echo $$ > pid; read -r line' < gate &
-	holder=$!
-	exec 3> gate
-	rm gate
-	soon test -s pid
-}
-
-release()
-{
-	echo >&3
-	exec 3>&-
-	wait $holder
-}
-
-# own_failure WHAT PATTERN ARGUMENT...: exit status 125 and a message
-own_failure()
-{
-	local what=$1 pattern=$2
-	shift 2
-	is "$what: status" "$(status entitylock "$@")" 125
-	grep -q -e "$pattern" err
-	result $? "$what: message"
-}
+# shellcheck source=selftests/tool.sh
+. "$(dirname "$0")/tool.sh"
 
 statuses()
 {
@@ -181,12 +100,10 @@ device()
 	local in_place='mount --bind'
 
 	is 'no device' "$(unshare -m sh -c 'mount -t tmpfs none /dev; entitylock run x -- true' 2> err; echo $?)" 125
-	grep -q modprobe err
-	result $? 'no device: what to do'
+	says 'no device: what to do' modprobe
 	is 'another device' "$(unshare -m sh -c "$in_place /dev/null /dev/entitylock; entitylock run x -- true" 2> err; echo $?)" 125
 	is 'no permission' "$(setpriv --reuid 65534 --regid 65534 --clear-groups entitylock run x -- true 2> err; echo $?)" 125
-	grep -q group err
-	result $? 'no permission: what to do'
+	says 'no permission: what to do' group
 }
 
 descriptors()
@@ -297,7 +214,7 @@ gate()
 	is 'gate: afterwards all is free' "$(status entitylock run -n x -- true)" 0
 	own_failure 'gate: no command' 'no command' gate --
 	own_failure 'gate: a name' 'no name and no mode' gate x -- true
-	own_failure 'gate: a mode' 'no name and no mode' gate -s -- true
+	own_failure 'gate: a mode' "'-s' is not known" gate -s -- true
 
 	hold
 	is 'gate: -n' "$(status entitylock gate -n -- touch ran)" 124
@@ -324,5 +241,4 @@ signals
 signals_in_wait
 job_control
 gate
-echo "1..$number"
-exit $failed
+finish
