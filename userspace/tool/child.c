@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The command that runs while a lock is held.  This process keeps the lock, and
- * passes on the signals that it gets.
+ * The command that runs while a lock is held.  This process keeps the lock and
+ * its lease, passes on the signals that it gets, and ends the command when the
+ * lock is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "request.h"
@@ -42,70 +45,235 @@ static void stop_here(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Passes signals on until the command has ended; returns its wait status. */
-static int attend(pid_t pid)
-{
-	siginfo_t info;
-	sigset_t set;
-	int sig, status;
+/* What a command is watched by while it runs. */
+enum { SIGNALS, TIMER, TOKEN, WATCHED };
 
-	watched_signals(&set);
+struct watch {
+	const struct request *request;
+	pid_t pid;
+	int token;
+	bool robust;
+	struct pollfd pfd[WATCHED];
+	bool lost;
+	uint64_t kill_at;	/* CLOCK_MONOTONIC; ENTITYLOCK_FOREVER = never */
+};
+
+/* Sleeps until one of them has news, or until it is time to kill. */
+static void sleep_until_news(struct watch *watch)
+{
+	uint64_t now = entitylock_deadline_in(0);
+	uint64_t left = watch->kill_at > now ? watch->kill_at - now : 0;
+	struct timespec ts = {
+		.tv_sec = (time_t)(left / NSEC_PER_SEC),
+		.tv_nsec = (long)(left % NSEC_PER_SEC),
+	};
+	bool forever = watch->kill_at == ENTITYLOCK_FOREVER;
+	int i;
+
+	if (ppoll(watch->pfd, WATCHED, forever ? NULL : &ts, NULL) >= 0)
+		return;
+	for (i = 0; i < WATCHED; i++)
+		watch->pfd[i].revents = 0;
+}
+
+/* Reads one signal, and passes it on if it is for the command. */
+static void pass_signal(const struct watch *watch)
+{
+	struct signalfd_siginfo info;
+
+	if (read(watch->pfd[SIGNALS].fd, &info, sizeof(info)) != sizeof(info) ||
+	    info.ssi_signo == SIGCHLD)
+		return;
+	/* What the terminal sent has reached the command as well. */
+	if (info.ssi_code <= 0)
+		kill(watch->pid, (int)info.ssi_signo);
+	if (info.ssi_signo == SIGTSTP)
+		stop_here();
+}
+
+/* Renews the lease if it is time; whether the lock is found lost. */
+static bool is_lost(const struct watch *watch)
+{
+	if (watch->pfd[TOKEN].revents & POLLHUP)
+		return true;
+	return watch->pfd[TIMER].revents &&
+	       entitylock_keep(watch->pfd[TIMER].fd, watch->token) == -ESTALE;
+}
+
+/* The command may do harm now: it is asked to end, also if it is stopped. */
+static void lose(struct watch *watch)
+{
+	watch->lost = true;
+	watch->pfd[TIMER].fd = -1;
+	watch->pfd[TOKEN].fd = -1;
+	watch->kill_at = entitylock_deadline_in(watch->request->grace);
+	fail(watch->request->sub,
+	     "the lock is lost: it was broken, or its lease ran out and others came; ending the command");
+	kill(watch->pid, SIGTERM);
+	kill(watch->pid, SIGCONT);
+}
+
+/* Watches until the command has ended; returns its wait status. */
+static int attend(struct watch *watch)
+{
+	int status;
+
 	for (;;) {
-		sig = sigwaitinfo(&set, &info);
-		if (sig == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid)
+		sleep_until_news(watch);
+		if (watch->pfd[SIGNALS].revents)
+			pass_signal(watch);
+		if (waitpid(watch->pid, &status, WNOHANG) == watch->pid)
 			return status;
-		if (sig < 0 || sig == SIGCHLD)
-			continue;
-		/* What the terminal sent has reached the command as well. */
-		if (info.si_code <= 0)
-			kill(pid, sig);
-		if (sig == SIGTSTP)
-			stop_here();
+		if (!watch->lost && is_lost(watch))
+			lose(watch);
+		if (entitylock_deadline_in(0) >= watch->kill_at) {
+			fail(watch->request->sub, "the command did not end; killing it");
+			kill(watch->pid, SIGKILL);
+			watch->kill_at = ENTITYLOCK_FOREVER;
+		}
 	}
 }
 
-static void become(const char *sub, char **command, int token, bool inherit)
+static bool export_number(const char *name, uint64_t number)
 {
-	char number[12];
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	return !setenv(name, text, 1);
+}
+
+/* Tells the command of its lock, and nothing of one around this. */
+static bool export_lock(const struct entitylock_info *info, const char *label,
+			uint32_t result)
+{
+	unsetenv("ENTITYLOCK_FD");
+	unsetenv("ENTITYLOCK_ABANDONED");
+	if (result & ENTITYLOCK_ABANDONED && setenv("ENTITYLOCK_ABANDONED", "1", 1))
+		return false;
+	return export_number("ENTITYLOCK_TOKEN", info->id) &&
+	       export_number("ENTITYLOCK_FENCE", info->fence) &&
+	       !setenv("ENTITYLOCK_LABEL", label, 1);
+}
+
+static __noreturn void become(const struct request *request, int token)
+{
+	char **command = request->command;
 	int err;
 
-	if (inherit) {
-		snprintf(number, sizeof(number), "%d", token);
-		if (setenv("ENTITYLOCK_FD", number, 1) ||
-		    fcntl(token, F_SETFD, 0)) {
-			fail(sub, "cannot pass the lock on: %s",
-			     strerror(errno));
-			_exit(EXIT_OWN_FAILURE);
-		}
+	if (request->inherit && (!export_number("ENTITYLOCK_FD", (unsigned int)token) ||
+				 fcntl(token, F_SETFD, 0))) {
+		fail(request->sub, "cannot pass the lock on: %s", strerror(errno));
+		_exit(EXIT_OWN_FAILURE);
 	}
 	execvp(command[0], command);
 	err = errno;
-	fail(sub, "cannot execute '%s': %s", command[0], strerror(err));
+	/* Nothing was begun that could be half done. */
+	entitylock_unlock(token, 0, 0);
+	fail(request->sub, "cannot execute '%s': %s", command[0], strerror(err));
 	_exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE);
 }
 
-int run_command(const char *sub, char **command, int token, bool inherit)
+static bool start(struct watch *watch)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL }, chld;
 	sigset_t watched, mask;
-	int status;
-	pid_t pid;
+	int fd;
 
 	watched_signals(&watched);
 	sigprocmask(SIG_BLOCK, &watched, &mask);
 	/* Were it ignored, as it may be from the start, there were no status. */
 	sigaction(SIGCHLD, &dfl, &chld);
 
-	pid = fork();
-	if (pid < 0)
-		return fail(sub, "cannot start the command: %s",
-			    strerror(errno));
-	if (!pid) {
+	fd = signalfd(-1, &watched, SFD_CLOEXEC);
+	watch->pfd[SIGNALS] = (struct pollfd) { .fd = fd, .events = POLLIN };
+	watch->pid = fd < 0 ? -1 : fork();
+	if (watch->pid < 0) {
+		fail(watch->request->sub, "cannot start the command: %s", strerror(errno));
+		return false;
+	}
+	if (!watch->pid) {
 		sigaction(SIGCHLD, &chld, NULL);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
-		become(sub, command, token, inherit);
+		become(watch->request, watch->token);
 	}
-	status = attend(pid);
+	return true;
+}
+
+/*
+ * Gives the lock back in order, or lets a robust one leave its mark: what was not
+ * @done may be half done.  Returns whether the lock is found lost.
+ */
+static bool give_back(const struct watch *watch, bool done)
+{
+	const struct request *request = watch->request;
+	bool leave = watch->robust && !done;
+	int err;
+
+	/* Who has inherited the descriptor may keep the lock. */
+	if (request->inherit || leave)
+		err = entitylock_outcome(watch->token, NULL);
+	else
+		err = entitylock_unlock(watch->token, 0, done && request->consistent
+							 ? ENTITYLOCK_CONSISTENT : 0);
+	if (!err && leave)
+		fail(request->sub,
+		     "the command did not succeed: what it locked exclusively is marked as abandoned");
+	close(watch->token);
+	return err == -ESTALE;
+}
+
+/* Prepares all that is needed to watch the command, and starts it. */
+static bool begin(struct watch *watch, uint32_t result, bool keep)
+{
+	const char *sub = watch->request->sub;
+	char label[ENTITYLOCK_LABEL_MAX + 1] = "";
+	struct entitylock_info info = {
+		.label = (uintptr_t)label, .label_len = ENTITYLOCK_LABEL_MAX,
+	};
+	int err, timer = -1;
+
+	err = entitylock_info(watch->token, &info);
+	if (err) {
+		fail(sub, "cannot ask about the lock: %s",
+		     entitylock_explain(ENTITYLOCK_VERB_INFO, err));
+		return false;
+	}
+	if (!export_lock(&info, label, result)) {
+		fail(sub, "cannot tell the command of the lock: %s", strerror(errno));
+		return false;
+	}
+	if (keep) {
+		timer = entitylock_keep_timer(watch->token, watch->request->lease);
+		if (timer < 0) {
+			fail(sub, "cannot keep the lease: %s",
+			     entitylock_explain(ENTITYLOCK_VERB_RENEW, timer));
+			return false;
+		}
+	}
+	watch->robust = info.flags & ENTITYLOCK_ROBUST;
+	watch->pfd[TIMER] = (struct pollfd) { .fd = timer, .events = POLLIN };
+	watch->pfd[TOKEN] = (struct pollfd) { .fd = watch->token };
+	return start(watch);
+}
+
+int run_command(const struct request *request, int token, uint32_t result, bool keep)
+{
+	struct watch watch = {
+		.request = request, .token = token, .kill_at = ENTITYLOCK_FOREVER,
+	};
+	int status;
+
+	if (!begin(&watch, result, keep)) {
+		entitylock_unlock(token, 0, 0);
+		return EXIT_OWN_FAILURE;
+	}
+	status = attend(&watch);
+	if (give_back(&watch, WIFEXITED(status) && !WEXITSTATUS(status)) && !watch.lost) {
+		watch.lost = true;
+		fail(request->sub, "the lock was lost before the command had ended");
+	}
+	if (watch.lost)
+		return EXIT_LOST;
 	return WIFEXITED(status) ? WEXITSTATUS(status)
 				 : EXIT_BY_SIGNAL + WTERMSIG(status);
 }

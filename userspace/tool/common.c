@@ -10,8 +10,6 @@
 #include "entitylock.h"
 #include "tool.h"
 
-#define NSEC_PER_SEC	1000000000ULL
-
 static __printf(2, 0) void print_message(const char *sub, const char *format,
 					 va_list args)
 {
@@ -81,23 +79,39 @@ int print_help(const char *sub, const char *text)
 	return finish_output(sub);
 }
 
+void put_escaped(FILE *to, const char *bytes, size_t len, const char *also)
+{
+	unsigned char c;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		c = (unsigned char)bytes[i];
+		if (c < ' ' || c > '~' || c == '\\' || strchr(also, c))
+			fprintf(to, "\\x%02x", c);
+		else
+			fputc(c, to);
+	}
+}
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-bool parse_integer(const char *text, unsigned int max, unsigned int *number)
+bool parse_integer(const char *text, uint64_t max, uint64_t *number)
 {
-	unsigned int n = 0;
+	uint64_t n = 0;
+	unsigned int digit;
 
 	if (!*text)
 		return false;
 	for (; *text; text++) {
 		if (!is_digit(*text))
 			return false;
-		n = n * 10 + (unsigned int)(*text - '0');
-		if (n > max)
+		digit = (unsigned int)(*text - '0');
+		if (digit > max || n > (max - digit) / 10)
 			return false;
+		n = n * 10 + digit;
 	}
 	*number = n;
 	return true;

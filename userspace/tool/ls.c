@@ -17,7 +17,8 @@ static const char help[] =
 "Lists the entities of the domain: state, number of the last grant (fence), who\n"
 "holds each, and who waits, the first in the queue first.  A holder or waiter is\n"
 "shown as mode (s shared, x exclusive), process id, command and label.  The id\n"
-"is ? for a process that cannot be seen from here.\n"
+"is ? for a process that cannot be seen from here.  Abandoned is what a robust\n"
+"holder has left behind that vanished.\n"
 "\n"
 "      --raw   print the lines of the kernel as they are\n"
 "  -h, --help  print this\n"
@@ -35,21 +36,6 @@ struct table {
 	int width[COLUMNS];
 };
 
-/* Prints bytes so that they cannot do anything to a terminal. */
-static void put_escaped(FILE *to, const char *bytes, size_t len, const char *also)
-{
-	unsigned char c;
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		c = (unsigned char)bytes[i];
-		if (c < ' ' || c > '~' || c == '\\' || strchr(also, c))
-			fprintf(to, "\\x%02x", c);
-		else
-			fputc(c, to);
-	}
-}
-
 static char *name_cell(const struct entitylock_list_entry *entry)
 {
 	char *cell;
@@ -65,6 +51,16 @@ static char *name_cell(const struct entitylock_list_entry *entry)
 static char *text_cell(const char *text)
 {
 	return strdup(*text ? text : "-");
+}
+
+/* The state of one that is marked and free says so already. */
+static char *state_cell(const struct entitylock_list_entry *entry)
+{
+	char *cell;
+
+	if (!entry->abandoned || !entry->holders)
+		return text_cell(entry->state);
+	return asprintf(&cell, "%s, abandoned", entry->state) < 0 ? NULL : cell;
 }
 
 static char *number_cell(uint64_t number)
@@ -156,7 +152,7 @@ static bool add_row(struct table *table, const struct entitylock_list_entry *ent
 	char **cells = table->cells[table->rows];
 
 	cells[NAME] = name_cell(entry);
-	cells[STATE] = text_cell(entry->state);
+	cells[STATE] = state_cell(entry);
 	cells[FENCE] = number_cell(entry->fence);
 	cells[HOLDERS] = parties_cell(entry->holder, entry->nr_holder,
 				      entry->holders);

@@ -12,6 +12,10 @@
 static const char help[] =
 "Usage: entitylock run [OPTION...] NAME... -- COMMAND [ARGUMENT...]\n"
 "       entitylock gate [OPTION...] -- COMMAND [ARGUMENT...]\n"
+"       entitylock wait [OPTION...] NAME...\n"
+"       entitylock park --lease SECONDS [OPTION...] NAME...\n"
+"       entitylock claim [OPTION...] COOKIE -- COMMAND [ARGUMENT...]\n"
+"       entitylock break [OPTION...] NAME\n"
 "       entitylock ls [OPTION...]\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -19,6 +23,10 @@ static const char help[] =
 "\n"
 "  run        run a command while holding the lock on one or more names\n"
 "  gate       run a command while nobody holds a lock on anything\n"
+"  wait       wait until names are free, or have changed\n"
+"  park       lock names, and keep the lock without a process\n"
+"  claim      run a command under a lock that was parked, or give that back\n"
+"  break      take a name, or the gate, from who holds it\n"
 "  ls         list what is locked, by whom, and who waits\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -30,6 +38,10 @@ static const struct {
 } subcommands[] = {
 	{ "run", run_main },
 	{ "gate", gate_main },
+	{ "wait", wait_main },
+	{ "park", park_main },
+	{ "claim", claim_main },
+	{ "break", break_main },
 	{ "ls", ls_main },
 };
 

@@ -1,105 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * To lock, run a command meanwhile, unlock.
+ * To lock what a command line names.
  *
  * While this process waits for the lock it handles no signal: the default action
  * ends it, and with it the request.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "request.h"
-
-const struct option request_options[] = {
-	{ "exclusive", no_argument, NULL, 'x' },
-	{ "shared", no_argument, NULL, 's' },
-	{ "name", required_argument, NULL, OPTION_NAME },
-	{ "nonblock", no_argument, NULL, 'n' },
-	{ "timeout", required_argument, NULL, 'w' },
-	{ "conflict-exit-code", required_argument, NULL, 'E' },
-	{ "label", required_argument, NULL, OPTION_LABEL },
-	{ "inherit", no_argument, NULL, OPTION_INHERIT },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "help", no_argument, NULL, 'h' },
-	{}
-};
-
-void request_init(struct request *request, const char *sub)
-{
-	request->sub = sub;
-	request->conflict_status = EXIT_TIMED_OUT;
-	/* Messages are our own. */
-	opterr = 0;
-}
-
-static int set_timeout(struct request *request, const char *text)
-{
-	if (!parse_seconds(text, &request->timeout))
-		return fail(request->sub,
-			    "'%s' is no time; give seconds, 0 to 18446744072, such as 2.5",
-			    text);
-	request->timed = true;
-	return 0;
-}
-
-static int set_conflict_status(struct request *request, const char *text)
-{
-	if (!parse_integer(text, 255, &request->conflict_status))
-		return fail(request->sub,
-			    "'%s' is not an exit status; give 0 to 255", text);
-	return 0;
-}
-
-static int set_label(struct request *request, const char *label)
-{
-	size_t len = strlen(label);
-
-	if (len > ENTITYLOCK_LABEL_MAX)
-		return fail(request->sub, "the label has %zu bytes; shorten it to %d",
-			    len, ENTITYLOCK_LABEL_MAX);
-	request->label = label;
-	return 0;
-}
-
-int request_option(struct request *request, int code, char **argv)
-{
-	switch (code) {
-	case 'n':
-		request->nonblock = true;
-		return 0;
-	case 'w':
-		return set_timeout(request, optarg);
-	case 'E':
-		return set_conflict_status(request, optarg);
-	case OPTION_LABEL:
-		return set_label(request, optarg);
-	case OPTION_INHERIT:
-		request->inherit = true;
-		return 0;
-	case 'v':
-		request->verbose = true;
-		return 0;
-	default:
-		return fail_option(request->sub, code, argv, request_options);
-	}
-}
-
-int request_command(struct request *request, char **argv)
-{
-	request->command = argv + optind;
-	if (strcmp(argv[optind - 1], "--"))
-		return fail_usage(request->sub, "there is no '--' before the command");
-	if (!*request->command)
-		return fail_usage(request->sub, "there is no command after '--'");
-	if (request->nonblock && request->timed)
-		return fail(request->sub,
-			    "-n and -w exclude each other; leave one out");
-	return 0;
-}
 
 /* The beginning of the command line, for those who list the lock. */
 static void label_of_command(char label[ENTITYLOCK_LABEL_MAX + 1], char **command)
@@ -114,27 +25,32 @@ static void label_of_command(char label[ENTITYLOCK_LABEL_MAX + 1], char **comman
 	}
 }
 
-static int acquire(struct request *request, int domain)
+int request_acquire(struct request *request, int domain, uint32_t flags,
+		    struct entitylock_grant *grant)
 {
 	struct entitylock_options options = ENTITYLOCK_OPTIONS_INIT;
 	char label[ENTITYLOCK_LABEL_MAX + 1];
 
+	options.flags = flags;
 	if (request->nonblock)
 		options.deadline = ENTITYLOCK_NOWAIT;
 	else if (request->timed)
 		options.deadline = entitylock_deadline_in(request->timeout);
-	label_of_command(label, request->command);
-	options.label = request->label ? request->label : label;
+	options.lease = request->lease;
+	options.label = request->label;
+	if (!options.label) {
+		label_of_command(label, request->command);
+		options.label = label;
+	}
 	options.restart = 1;
 
 	if (request->gate)
-		return entitylock_gate(domain, &options, NULL);
-	return entitylock_acquire_set(domain, request->set, request->count,
-				      &options, NULL);
+		return entitylock_gate(domain, &options, grant);
+	return entitylock_acquire_set(domain, request->set, request->count, &options,
+				      grant);
 }
 
-/* Says why there is no lock, as far as it is to be said; the exit status. */
-static int refused(const struct request *request, int error)
+int request_refused(const struct request *request, int error)
 {
 	const char *why = entitylock_explain(ENTITYLOCK_VERB_ACQUIRE, error);
 
@@ -145,17 +61,81 @@ static int refused(const struct request *request, int error)
 	return (int)request->conflict_status;
 }
 
-int request_run(struct request *request)
+static bool lease_fits(const struct request *request, int domain)
 {
-	int domain, token;
+	struct entitylock_version version;
 
+	if (!request->lease || entitylock_version(domain, &version) ||
+	    request->lease <= version.lease_max)
+		return true;
+	if (!version.lease_max)
+		fail(request->sub, "the module has no leases; load a newer one");
+	else
+		fail(request->sub, "the lease is too long; give at most %llu seconds",
+		     (unsigned long long)(version.lease_max / NSEC_PER_SEC));
+	return false;
+}
+
+int request_lock(struct request *request, uint32_t *result, int *status)
+{
+	struct entitylock_grant grant;
+	int domain, token = -1;
+
+	*status = EXIT_OWN_FAILURE;
 	domain = open_device(request->sub, O_WRONLY);
 	if (domain < 0)
-		return EXIT_OWN_FAILURE;
-	token = acquire(request, domain);
+		return -1;
+	if (lease_fits(request, domain)) {
+		token = request_acquire(request, domain,
+					request->robust ? ENTITYLOCK_ROBUST : 0, &grant);
+		if (token < 0)
+			*status = request_refused(request, token);
+	}
 	close(domain);
 	if (token < 0)
-		return refused(request, token);
-	return run_command(request->sub, request->command, token,
-			   request->inherit);
+		return -1;
+	*result = grant.result;
+	tell_abandoned(request, token, grant.result);
+	return token;
+}
+
+/* Entities that are told one by one. */
+#define TOLD	16
+
+static void tell_abandoned_name(const struct request *request,
+				const struct entitylock_entity *entity)
+{
+	const char *name = (const char *)(uintptr_t)entity->name;
+
+	fprintf(stderr, "entitylock: %s: '", request->sub);
+	put_escaped(stderr, name, entity->name_len, "");
+	fputs("' is abandoned: an earlier holder vanished; see to what it left\n", stderr);
+}
+
+void tell_abandoned(const struct request *request, int token, uint32_t result)
+{
+	static char names[ENTITYLOCK_SET_MAX][ENTITYLOCK_NAME_MAX];
+	static struct entitylock_entity set[ENTITYLOCK_SET_MAX];
+	struct entitylock_info info = {
+		.entities = (uintptr_t)set,
+		.entity_size = sizeof(set[0]),
+		.capacity = ENTITYLOCK_SET_MAX,
+	};
+	unsigned int i, told = 0;
+
+	if (!(result & ENTITYLOCK_ABANDONED))
+		return;
+	for (i = 0; i < ENTITYLOCK_SET_MAX; i++)
+		entitylock_entity_init(&set[i], names[i], sizeof(names[i]), 0);
+	if (!entitylock_info(token, &info))
+		for (i = 0; i < info.count; i++)
+			if (set[i].result & ENTITYLOCK_ABANDONED && ++told <= TOLD)
+				tell_abandoned_name(request, &set[i]);
+	if (!told)
+		fail(request->sub,
+		     "the gate is abandoned: an earlier holder vanished; see to what it left");
+	if (told > TOLD)
+		fail(request->sub, "%u more are abandoned; see entitylock ls", told - TOLD);
+	if (!request->consistent)
+		fail(request->sub, "when that is in order, say so by --consistent");
 }

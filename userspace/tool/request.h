@@ -1,77 +1,108 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* To lock, run a command meanwhile, unlock: what "run" and "gate" have in common. */
+/* A command line, and what the subcommands that lock have in common. */
 #ifndef REQUEST_H
 #define REQUEST_H
-
-#include <getopt.h>
 
 #include "entitylock.h"
 #include "tool.h"
 
+/* Bits of subcommands. */
+enum {
+	RUN = 1 << 0,
+	GATE = 1 << 1,
+	WAIT = 1 << 2,
+	PARK = 1 << 3,
+	CLAIM = 1 << 4,
+	BREAK = 1 << 5,
+};
+
+/**
+ * struct subcommand - what a subcommand is called with
+ * @name: its name.
+ * @bit: its bit, which selects the options.
+ * @help: what --help prints before the options.
+ * @statuses: what it prints behind them.
+ * @arguments: the arguments in words, "name" or "cookie"; NULL for none.
+ * @label: the default label, NULL for the command.
+ */
+struct subcommand {
+	const char *name;
+	unsigned int bit;
+	const char *help;
+	const char *statuses;
+	const char *arguments;
+	const char *label;
+};
+
+/* A command line, once request_parse() has looked through it. */
 struct request {
 	const char *sub;	/* name of the subcommand */
 	bool gate;		/* the gate is asked for, and no entity */
 	struct entitylock_entity set[ENTITYLOCK_SET_MAX];
 	unsigned int count;
+	const char *cookie;
 	bool nonblock;
 	bool timed;
 	uint64_t timeout;
-	unsigned int conflict_status;
-	const char *label;
-	bool inherit;
+	uint64_t conflict_status;
 	bool verbose;
-	char **command;
+	const char *label;
+	uint64_t lease;		/* nanoseconds, 0 = none is given */
+	uint64_t grace;		/* nanoseconds */
+	bool robust;
+	bool consistent;
+	bool inherit;
+	bool changed;
+	bool since_given;
+	uint64_t since;
+	bool unlock;
+	bool park;
+	uint64_t fence;
+	char **command;		/* NULL if there is none */
 };
 
-/* For getopt_long(): the options of both; "-": what is no option counts as 1. */
-#define REQUEST_SHORT "-:xsnw:E:vh"
-extern const struct option request_options[];
-
-enum {
-	OPTION_NAME = 256,
-	OPTION_LABEL,
-	OPTION_INHERIT,
-};
-
-/* The lines about those in common. */
-#define REQUEST_HELP \
-"  -w, --timeout SECONDS\n" \
-"                      do not wait longer than this; fractions are allowed\n" \
-"  -E, --conflict-exit-code CODE\n" \
-"                      exit status, 0 to 255, when -n or -w gave up (124)\n" \
-"      --label TEXT    what 'entitylock ls' shows; the default is the command\n" \
-"      --inherit       let the command inherit the lock's descriptor, the\n" \
-"                      number of which is in ENTITYLOCK_FD\n" \
-"  -v, --verbose       say why -n or -w gave up\n" \
-"  -h, --help          print this\n" \
-"\n" \
+#define STATUSES_OF_COMMAND \
 "The exit status is that of the command, or 128 + N if signal N ended it, or\n" \
-"124  -n or -w gave up\n" \
-"125  entitylock itself failed\n" \
+"123  the lock was lost while the command ran\n"
+
+#define STATUSES_OF_WAIT \
+"124  -n or -w gave up\n"
+
+#define STATUSES_OF_FAILURE \
+"125  entitylock itself failed\n"
+
+#define STATUSES_OF_EXEC \
 "126  the command cannot be executed\n" \
 "127  the command was not found\n"
 
-void request_init(struct request *request, const char *sub);
+/*
+ * Looks through the command line.  Returns PARSED, or the exit status after a
+ * message or the help.
+ */
+#define PARSED	-1
+int request_parse(struct request *request, const struct subcommand *sub, int argc,
+		  char **argv);
 
 /*
- * Takes an option that is not the subcommand's own: @code is what getopt_long()
- * has returned.  Returns 0, or the exit status after a message.
+ * Locks what the request names.  Returns a token, or -1 and in *@status the exit
+ * status after a message.  What was found abandoned is told.
  */
-int request_option(struct request *request, int code, char **argv);
+int request_lock(struct request *request, uint32_t *result, int *status);
+
+/* Makes a token of the request, with @flags; returns it, or a negative errno. */
+int request_acquire(struct request *request, int domain, uint32_t flags,
+		    struct entitylock_grant *grant);
+
+/* Says why there is no lock, as far as it is to be said; the exit status. */
+int request_refused(const struct request *request, int error);
+
+/* Says what of a token's entities, or gate, is abandoned, if @result says so. */
+void tell_abandoned(const struct request *request, int token, uint32_t result);
 
 /*
- * Takes what getopt_long() has left of the command line: the command.  Returns
- * 0, or the exit status after a message.
+ * Runs the command to its end while this process has @token, whose lease it
+ * keeps if @keep; returns the exit status.
  */
-int request_command(struct request *request, char **argv);
-
-/* Locks, runs the command, unlocks; returns the exit status. */
-int request_run(struct request *request);
-
-/*
- * Runs a command to its end while this process has @token, which the command
- * inherits if @inherit; returns the exit status.
- */
-int run_command(const char *sub, char **command, int token, bool inherit);
+int run_command(const struct request *request, int token, uint32_t result, bool keep);
 
 #endif /* REQUEST_H */

@@ -4,15 +4,21 @@
 #define TOOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct option;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define __printf(a, b)	__attribute__((format(printf, a, b)))
+#define __noreturn	__attribute__((noreturn))
 
-/* Exit statuses, as env(1) and timeout(1) have them. */
+#define NSEC_PER_SEC	1000000000ULL
+
+/* Exit statuses, as env(1) and timeout(1) have them, and one of our own. */
 enum {
+	EXIT_LOST = 123,	/* the lock was lost while the command ran */
 	EXIT_TIMED_OUT = 124,
 	EXIT_OWN_FAILURE = 125,
 	EXIT_CANNOT_EXECUTE = 126,
@@ -22,6 +28,10 @@ enum {
 
 int run_main(int argc, char **argv);
 int gate_main(int argc, char **argv);
+int wait_main(int argc, char **argv);
+int park_main(int argc, char **argv);
+int claim_main(int argc, char **argv);
+int break_main(int argc, char **argv);
 int ls_main(int argc, char **argv);
 
 /* Prints a message of subcommand @sub to stderr; returns EXIT_OWN_FAILURE. */
@@ -46,10 +56,13 @@ int print_help(const char *sub, const char *text);
 /* Flushes stdout; returns EXIT_SUCCESS, or EXIT_OWN_FAILURE with a message. */
 int finish_output(const char *sub);
 
+/* Prints bytes, and those in @also as \xHH, so that they cannot harm a terminal. */
+void put_escaped(FILE *to, const char *bytes, size_t len, const char *also);
+
 /* A decimal number of seconds, fraction allowed, as nanoseconds. */
 bool parse_seconds(const char *text, uint64_t *ns);
 
 /* A decimal integer from 0 to @max. */
-bool parse_integer(const char *text, unsigned int max, unsigned int *number);
+bool parse_integer(const char *text, uint64_t max, uint64_t *number);
 
 #endif /* TOOL_H */

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The command line of the subcommands that lock.  One table says which of them
+ * has which option, so that an option has one name and one meaning throughout.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "request.h"
+
+#define GRACE	(10 * NSEC_PER_SEC)
+
+enum {
+	OPTION_NAME = 256,
+	OPTION_GATE,
+	OPTION_CHANGED,
+	OPTION_SINCE,
+	OPTION_LABEL,
+	OPTION_LEASE,
+	OPTION_GRACE,
+	OPTION_ROBUST,
+	OPTION_CONSISTENT,
+	OPTION_INHERIT,
+	OPTION_UNLOCK,
+	OPTION_PARK,
+	OPTION_FENCE,
+};
+
+#define WITH_NAMES	(RUN | WAIT | PARK)
+#define WITH_COMMAND	(RUN | GATE | CLAIM)
+#define WAITING		(RUN | GATE | WAIT | PARK)
+
+static const struct {
+	struct option option;
+	unsigned int subcommands;
+	const char *help;
+} table[] = {
+	{ { "exclusive", no_argument, NULL, 'x' }, WITH_NAMES,
+	  "  -x, --exclusive     the names that follow exclusively (the default)\n" },
+	{ { "shared", no_argument, NULL, 's' }, WITH_NAMES,
+	  "  -s, --shared        the names that follow shared\n" },
+	{ { "name", required_argument, NULL, OPTION_NAME }, WITH_NAMES | BREAK,
+	  "      --name NAME     a name, also one that begins with '-'\n" },
+	{ { "gate", no_argument, NULL, OPTION_GATE }, WAIT | PARK | BREAK,
+	  "      --gate          the gate of the domain instead of names\n" },
+	{ { "changed", no_argument, NULL, OPTION_CHANGED }, WAIT,
+	  "      --changed       until a name has changed; print their versions\n" },
+	{ { "since", required_argument, NULL, OPTION_SINCE }, WAIT,
+	  "      --since VERSION with --changed and one name: until its version is not\n"
+	  "                      VERSION, which was printed by an earlier call; 0: now\n" },
+	{ { "nonblock", no_argument, NULL, 'n' }, WAITING,
+	  "  -n, --nonblock      do not wait\n" },
+	{ { "timeout", required_argument, NULL, 'w' }, WAITING,
+	  "  -w, --timeout SECONDS\n"
+	  "                      do not wait longer than this; fractions are allowed\n" },
+	{ { "conflict-exit-code", required_argument, NULL, 'E' }, WAITING,
+	  "  -E, --conflict-exit-code CODE\n"
+	  "                      exit status, 0 to 255, when -n or -w gave up (124)\n" },
+	{ { "verbose", no_argument, NULL, 'v' }, WAITING,
+	  "  -v, --verbose       say why -n or -w gave up\n" },
+	{ { "label", required_argument, NULL, OPTION_LABEL }, RUN | GATE | PARK | CLAIM,
+	  "      --label TEXT    what 'entitylock ls' shows\n" },
+	{ { "lease", required_argument, NULL, OPTION_LEASE }, RUN | GATE | PARK | CLAIM,
+	  "      --lease SECONDS how long the lock is kept from others when nothing is\n"
+	  "                      heard of its owner; renewed while a command runs\n" },
+	{ { "grace", required_argument, NULL, OPTION_GRACE }, WITH_COMMAND,
+	  "      --grace SECONDS when the lock is lost, time between TERM and KILL for\n"
+	  "                      the command (10)\n" },
+	{ { "robust", no_argument, NULL, OPTION_ROBUST }, RUN | GATE | PARK,
+	  "      --robust        leave an abandoned mark if this does not end in order;\n"
+	  "                      for a command, with status 0\n" },
+	{ { "consistent", no_argument, NULL, OPTION_CONSISTENT }, WITH_COMMAND,
+	  "      --consistent    drop abandoned marks if the command ends with status 0\n" },
+	{ { "inherit", no_argument, NULL, OPTION_INHERIT }, WITH_COMMAND,
+	  "      --inherit       let the command inherit the lock's descriptor, the\n"
+	  "                      number of which is in ENTITYLOCK_FD\n" },
+	{ { "unlock", no_argument, NULL, OPTION_UNLOCK }, CLAIM,
+	  "      --unlock        run no command, give the lock back\n" },
+	{ { "park", no_argument, NULL, OPTION_PARK }, CLAIM,
+	  "      --park          run no command, park again; print the new cookie\n" },
+	{ { "fence", required_argument, NULL, OPTION_FENCE }, BREAK,
+	  "      --fence NUMBER  only from the holder of this fence\n" },
+	{ { "help", no_argument, NULL, 'h' }, ~0U,
+	  "  -h, --help          print this\n" },
+};
+
+/* What getopt_long() needs. */
+struct options {
+	struct option longs[ARRAY_SIZE(table) + 1];
+	/* Two for "-:", at most two for each, and the end. */
+	char shorts[2 + 2 * ARRAY_SIZE(table) + 1];
+};
+
+static void select_options(struct options *options, unsigned int subcommand)
+{
+	struct option *option = options->longs;
+	char *letter = options->shorts;
+	size_t i;
+
+	/* What is no option counts as one of code 1; ':' if its value lacks. */
+	*letter++ = '-';
+	*letter++ = ':';
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		if (!(table[i].subcommands & subcommand))
+			continue;
+		*option = table[i].option;
+		if (option->val < OPTION_NAME)
+			*letter++ = (char)option->val;
+		if (option->val < OPTION_NAME && option->has_arg)
+			*letter++ = ':';
+		option++;
+	}
+	*option = (struct option) {};
+	*letter = '\0';
+}
+
+static int print_options(const struct subcommand *sub)
+{
+	size_t i;
+
+	fputs(sub->help, stdout);
+	putchar('\n');
+	for (i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].subcommands & sub->bit)
+			fputs(table[i].help, stdout);
+	putchar('\n');
+	return print_help(sub->name, sub->statuses);
+}
+
+/* A command line that is being looked through. */
+struct parser {
+	struct request *request;
+	const struct subcommand *sub;
+	uint32_t mode;
+	bool mode_unused;
+};
+
+static int set_seconds(const char *sub, uint64_t *ns, const char *text)
+{
+	if (parse_seconds(text, ns))
+		return PARSED;
+	return fail(sub, "'%s' is no time; give seconds, 0 to 18446744072, such as 2.5",
+		    text);
+}
+
+static int set_number(const char *sub, uint64_t *number, const char *text,
+		      const char *what)
+{
+	if (parse_integer(text, UINT64_MAX, number))
+		return PARSED;
+	return fail(sub, "'%s' is no %s; give the number as it was printed", text, what);
+}
+
+static int set_lease(struct request *request, const char *text)
+{
+	int status = set_seconds(request->sub, &request->lease, text);
+
+	if (status == PARSED && !request->lease)
+		return fail(request->sub,
+			    "a lease of 0 is none; leave --lease out, or give it some time");
+	return status;
+}
+
+static int set_conflict_status(struct request *request, const char *text)
+{
+	if (parse_integer(text, 255, &request->conflict_status))
+		return PARSED;
+	return fail(request->sub, "'%s' is not an exit status; give 0 to 255", text);
+}
+
+static int set_label(struct request *request, const char *label)
+{
+	size_t len = strlen(label);
+
+	if (len > ENTITYLOCK_LABEL_MAX)
+		return fail(request->sub, "the label has %zu bytes; shorten it to %d",
+			    len, ENTITYLOCK_LABEL_MAX);
+	request->label = label;
+	return PARSED;
+}
+
+static int add_name(struct parser *parser, const char *name)
+{
+	struct request *request = parser->request;
+	size_t len = strlen(name);
+
+	parser->mode_unused = false;
+	if (!len)
+		return fail(request->sub, "a name is empty; give it at least one byte");
+	if (len > ENTITYLOCK_NAME_MAX)
+		return fail(request->sub,
+			    "the name '%.20s...' has %zu bytes; shorten it to %d",
+			    name, len, ENTITYLOCK_NAME_MAX);
+	if (request->count == ENTITYLOCK_SET_MAX)
+		return fail(request->sub,
+			    "more than %d names; lock something that stands for many",
+			    ENTITYLOCK_SET_MAX);
+	entitylock_entity_init(&request->set[request->count++], name, len, parser->mode);
+	return PARSED;
+}
+
+static int add_argument(struct parser *parser, const char *argument)
+{
+	struct request *request = parser->request;
+
+	switch (parser->sub->bit) {
+	case GATE:
+		return fail_usage(request->sub, "the gate has no name and no mode");
+	case CLAIM:
+		if (request->cookie)
+			return fail_usage(request->sub,
+					  "there is more than one cookie before '--'");
+		request->cookie = argument;
+		return PARSED;
+	default:
+		return add_name(parser, argument);
+	}
+}
+
+static int take_option(struct parser *parser, int code)
+{
+	struct request *request = parser->request;
+
+	switch (code) {
+	case 1:
+		return add_argument(parser, optarg);
+	case OPTION_NAME:
+		return add_name(parser, optarg);
+	case 'x':
+	case 's':
+		parser->mode = code == 's' ? ENTITYLOCK_SHARED : ENTITYLOCK_EXCLUSIVE;
+		parser->mode_unused = true;
+		return PARSED;
+	case 'w':
+		request->timed = true;
+		return set_seconds(request->sub, &request->timeout, optarg);
+	case 'E':
+		return set_conflict_status(request, optarg);
+	case OPTION_LABEL:
+		return set_label(request, optarg);
+	case OPTION_LEASE:
+		return set_lease(request, optarg);
+	case OPTION_GRACE:
+		return set_seconds(request->sub, &request->grace, optarg);
+	case OPTION_SINCE:
+		request->since_given = true;
+		return set_number(request->sub, &request->since, optarg, "version");
+	case OPTION_FENCE:
+		return set_number(request->sub, &request->fence, optarg, "fence");
+	case 'n':
+		request->nonblock = true;
+		return PARSED;
+	case 'v':
+		request->verbose = true;
+		return PARSED;
+	case OPTION_GATE:
+		request->gate = true;
+		return PARSED;
+	case OPTION_CHANGED:
+		request->changed = true;
+		return PARSED;
+	case OPTION_ROBUST:
+		request->robust = true;
+		return PARSED;
+	case OPTION_CONSISTENT:
+		request->consistent = true;
+		return PARSED;
+	case OPTION_INHERIT:
+		request->inherit = true;
+		return PARSED;
+	case OPTION_UNLOCK:
+		request->unlock = true;
+		return PARSED;
+	case OPTION_PARK:
+		request->park = true;
+		return PARSED;
+	default:
+		return PARSED;
+	}
+}
+
+static bool wants_command(const struct request *request, const struct subcommand *sub)
+{
+	return sub->bit & WITH_COMMAND && !request->unlock && !request->park;
+}
+
+/* What stands behind "--": the command, or more arguments. */
+static int take_rest(struct parser *parser, char **argv)
+{
+	struct request *request = parser->request;
+	int status = PARSED;
+
+	if (wants_command(request, parser->sub)) {
+		request->command = argv + optind;
+		return PARSED;
+	}
+	for (; status == PARSED && argv[optind]; optind++)
+		status = add_argument(parser, argv[optind]);
+	return status;
+}
+
+/* Whether there is what the subcommand acts on. */
+static int check_arguments(const struct parser *parser)
+{
+	const struct request *request = parser->request;
+	const struct subcommand *sub = parser->sub;
+
+	if (!sub->arguments)
+		return PARSED;
+	if (request->gate && request->count)
+		return fail(sub->name, "the gate has no name; leave out --gate, or the name");
+	if (!request->gate && !request->count && !request->cookie)
+		return fail_usage(sub->name, "there is no %s", sub->arguments);
+	if (parser->mode_unused)
+		return fail(sub->name, "-s or -x after the last name; put it before its names");
+	return PARSED;
+}
+
+static int check_command(const struct request *request)
+{
+	if (!request->command)
+		return PARSED;
+	if (strcmp(request->command[-1], "--"))
+		return fail_usage(request->sub, "there is no '--' before the command");
+	if (!*request->command)
+		return fail_usage(request->sub, "there is no command after '--'");
+	return PARSED;
+}
+
+static int check_options(const struct request *request)
+{
+	if (request->nonblock && request->timed)
+		return fail(request->sub, "-n and -w exclude each other; leave one out");
+	if (request->inherit && (request->robust || request->consistent))
+		return fail(request->sub,
+			    "--inherit lets the lock outlive the command, so its status tells nothing; leave out --robust and --consistent");
+	if (request->unlock && request->park)
+		return fail(request->sub, "--unlock and --park exclude each other; leave one out");
+	return PARSED;
+}
+
+int request_parse(struct request *request, const struct subcommand *sub, int argc,
+		  char **argv)
+{
+	struct parser parser = {
+		.request = request, .sub = sub, .mode = ENTITYLOCK_EXCLUSIVE,
+	};
+	struct options options;
+	int code, status = PARSED;
+
+	request->sub = sub->name;
+	request->gate = sub->bit == GATE;
+	request->label = sub->label;
+	request->conflict_status = EXIT_TIMED_OUT;
+	request->grace = GRACE;
+	select_options(&options, sub->bit);
+
+	opterr = 0;	/* messages are our own */
+	while (status == PARSED &&
+	       (code = getopt_long(argc, argv, options.shorts, options.longs, NULL)) != -1) {
+		if (code == 'h')
+			return print_options(sub);
+		if (code == '?' || code == ':')
+			return fail_option(sub->name, code, argv, options.longs);
+		status = take_option(&parser, code);
+	}
+	if (status == PARSED)
+		status = take_rest(&parser, argv);
+	if (status == PARSED)
+		status = check_arguments(&parser);
+	if (status == PARSED)
+		status = check_command(request);
+	return status == PARSED ? check_options(request) : status;
+}
