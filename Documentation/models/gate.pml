@@ -6,7 +6,7 @@
  * The locks are those of module/gate.c: a token's mutex, then the gate's lock.
  * What happens under the gate's lock and is never read without it is one step.
  * What is read without it, the counters and @closing, is modelled with its
- * memory order, see "Memory" below; the letters A to D are those of gate.c.
+ * memory order, see "Memory" below; the letters A to D and R are those of gate.c.
  *
  * Left out: entities (an operation is granted when it has begun), labels of
  * waiters, POLLPRI.  Of the fences only what the gate needs: it must see the
@@ -78,6 +78,7 @@
 /* struct el_token */
 typedef token_t {
 	bool mutex;
+	byte cpu;	/* on which the mutex was taken last */
 	byte state;
 	bool entered;
 	byte ahead;	/* ghost: those who came before, and have not been served */
@@ -103,8 +104,10 @@ hidden byte i;
  * Memory.  A CPU's stores wait in its buffer until they are seen by others, in
  * any order but: a release store after all that were before it.  The CPU itself
  * sees them at once.  smp_mb() waits until the buffer is empty, and so does
- * whoever lets a lock or a mutex go, before that can be seen.  Taking one orders
- * nothing.  Loads are in the order of the program, but where D is missing.
+ * whoever lets the gate's lock go, before that can be seen.  A mutex that is let go
+ * can be taken on another CPU only once the buffer is empty; what its CPU does next
+ * may be seen before that.  Loads are in the order of the program, but where D is
+ * missing.
  */
 #define CPUS		2
 
@@ -171,7 +174,11 @@ end:	do
 	:: d_step { buffer[c]??[IN] -> buffer[c]??IN; visible(c, IN) }
 	:: d_step { buffer[c]??[CLOCK] -> buffer[c]??CLOCK; visible(c, CLOCK) }
 	:: d_step { buffer[c]??[CLOSE] -> buffer[c]??CLOSE; visible(c, CLOSE) }
+#ifdef BROKEN_R
+	:: d_step { buffer[c]??[OUT] -> buffer[c]??OUT; visible(c, OUT) }
+#else
 	:: d_step { buffer[c]?[OUT] -> buffer[c]?OUT; visible(c, OUT) }
+#endif
 	:: d_step { buffer[c]?[OPEN] -> buffer[c]?OPEN; visible(c, OPEN) }
 	od
 }
@@ -191,14 +198,17 @@ inline unlock_gate(me)
 	d_step { flushed(me) -> lock = false }
 }
 
-inline lock_mutex(t)
+#define may_lock(t, me)	(!token[t].mutex && (token[t].cpu == me || flushed(token[t].cpu)))
+
+inline lock_mutex(t, me)
 {
-	d_step { !token[t].mutex -> token[t].mutex = true }
+	token[t].mutex = true;
+	token[t].cpu = me
 }
 
-inline unlock_mutex(t, me)
+inline unlock_mutex(t)
 {
-	d_step { flushed(me) -> token[t].mutex = false }
+	token[t].mutex = false
 }
 
 /* ghosts: who has been before whom */
@@ -350,15 +360,15 @@ proctype operation(byte t)
 	:: rounds < ROUNDS(t) ->
 	   /* el_attempt_lock(), el_gate_enter() */
 	   atomic {
-		!token[t].mutex -> token[t].mutex = true;
+		if
+		:: may_lock(t, 0) -> me = 0
+		:: WEAK && may_lock(t, 1) -> me = 1
+		fi;
+		lock_mutex(t, me);
 		rounds++;
 		if
 		:: true
 		:: MAY_REFUSE(t) -> refuse = true
-		fi;
-		if
-		:: me = 0
-		:: WEAK -> me = 1
 		fi;
 		d_step {
 			token[t].state = PENDING;
@@ -410,7 +420,7 @@ proctype operation(byte t)
 		:: else
 		fi
 	   };
-	   unlock_mutex(t, me);
+	   unlock_mutex(t);
 	   if
 	   :: r == QUEUED ->
 		if
@@ -422,12 +432,12 @@ proctype operation(byte t)
 
 	   /* give_up() or release(); another CPU may do it */
 	   atomic {
-		!token[t].mutex -> token[t].mutex = true;
-		token[t].state = LEAVING;
 		if
-		:: me = 0
-		:: WEAK -> me = 1
-		fi
+		:: may_lock(t, 0) -> me = 0
+		:: WEAK && may_lock(t, 1) -> me = 1
+		fi;
+		lock_mutex(t, me);
+		token[t].state = LEAVING
 	   };
 	   if
 	   :: !token[t].entered -> leave_gate(t, me, next, sum, clocks)
@@ -454,7 +464,7 @@ proctype operation(byte t)
 		token[t].state = IDLE;
 		r = 0
 	   };
-	   unlock_mutex(t, me);
+	   unlock_mutex(t);
 	   me = 0
 	od;
 	atomic { rounds = 0; running-- }
@@ -468,14 +478,14 @@ proctype request(byte t)
 
 	/* el_attempt_lock(), el_gate_request() */
 	atomic {
-		!token[t].mutex -> token[t].mutex = true;
+		if
+		:: may_lock(t, 0) -> me = 0
+		:: WEAK && may_lock(t, 1) -> me = 1
+		fi;
+		lock_mutex(t, me);
 		if
 		:: true
 		:: MAY_REFUSE(t) -> refuse = true
-		fi;
-		if
-		:: me = 0
-		:: WEAK -> me = 1
 		fi;
 		token[t].state = PENDING;
 		d_step { comes(t) }
@@ -498,7 +508,7 @@ proctype request(byte t)
 	:: sees_closing(me) && refuse
 	fi;
 	unlock_gate(me);
-	unlock_mutex(t, me);
+	unlock_mutex(t);
 	if
 	:: token[t].state == HELD || token[t].state == LOST
 	:: MAY_EXPIRE(t) || refuse
@@ -506,23 +516,23 @@ proctype request(byte t)
 
 	/* give_up() or release(), or what the worker does with a LOST token */
 	atomic {
-		!token[t].mutex -> token[t].mutex = true;
+		if
+		:: may_lock(t, 0) -> me = 0
+		:: WEAK && may_lock(t, 1) -> me = 1
+		fi;
+		lock_mutex(t, me);
 		if
 		:: token[t].state != LOST -> token[t].state = LEAVING
 		:: else
 		fi;
-		refuse = false;
-		if
-		:: me = 0
-		:: WEAK -> me = 1
-		fi
+		refuse = false
 	};
 	leave_gate(t, me, next, sum, clocks);
 	d_step {
 		assert(token[t].state == LEAVING || token[t].state == LOST);
 		token[t].state = IDLE
 	};
-	unlock_mutex(t, me);
+	unlock_mutex(t);
 	d_step { me = 0; running-- }
 }
 
@@ -578,7 +588,7 @@ end:	do
 	      :: t == NOBODY -> break
 	      :: else
 	      fi;
-	      lock_mutex(t);
+	      atomic { may_lock(t, WORKER_CPU) -> lock_mutex(t, WORKER_CPU) };
 	      if
 	      :: token[t].state == PENDING ->
 		lock_gate();
@@ -623,7 +633,7 @@ end:	do
 		}
 	      :: else
 	      fi;
-	      unlock_mutex(t, WORKER_CPU)
+	      unlock_mutex(t)
 	   od;
 	   atomic { t = 0; working = false }
 	od
