@@ -43,6 +43,21 @@ STATUSES_OF_EXEC,
 	.arguments = "cookie",
 };
 
+/* Nobody has the cookie: to be parked, even unlocked, is of no use. */
+static void unpark(const struct request *request, int token, const unsigned char *cookie)
+{
+	int domain;
+
+	entitylock_unlock(token, 0, 0);
+	domain = open_device(request->sub, O_WRONLY);
+	if (domain < 0)
+		return;
+	token = entitylock_claim(domain, cookie);
+	if (token >= 0)
+		close(token);
+	close(domain);
+}
+
 static int park_token(const struct request *request, int token)
 {
 	unsigned char cookie[ENTITYLOCK_COOKIE_SIZE];
@@ -56,9 +71,8 @@ static int park_token(const struct request *request, int token)
 	entitylock_cookie_format(cookie, text);
 	puts(text);
 	status = finish_output(request->sub);
-	/* A lock to which nobody has the cookie is of no use. */
 	if (status)
-		entitylock_unlock(token, 0, 0);
+		unpark(request, token, cookie);
 	return status;
 }
 
