@@ -73,6 +73,7 @@ cell()
 
 waiters_are()	{ [ "$(cell "$1" 5)" = "$2" ]; }
 is_refused()	{ [ "$(status entitylock run -n "$1" -- true)" = 124 ]; }
+exists()	{ [ -n "$(cell "$1" 1)" ]; }
 is_gone()	{ [ -z "$(cell "$1" 1)" ]; }
 state_is()	{ [ "$(awk '/^State/ { print $2 }' "/proc/$1/status")" = "$2" ]; }
 
@@ -93,6 +94,15 @@ release()
 	echo >&3
 	exec 3>&-
 	wait "$holder"
+}
+
+# set_parameter NAME VALUE: of the module; prints the former value
+set_parameter()
+{
+	local file=/sys/module/entitylock/parameters/$1
+
+	cat "$file"
+	echo "$2" > "$file"
 }
 
 # own_failure WHAT PATTERN ARGUMENT...: exit status 125 and a message
