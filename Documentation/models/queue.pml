@@ -117,6 +117,7 @@
 #define ENTITIES	1
 #define SETS		want(0, 0, EXCLUSIVE); want(1, 0, EXCLUSIVE)
 #define LEASED(t)	(t == 0)
+#define HANGS(t)	LEASED(t)
 #define MAY_EXPIRE(t)	(t == 1)
 #define RENEWS		1
 #elif defined(PLAN_ETIME)
