@@ -93,11 +93,15 @@ static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
 		el_entity_notice(domain, entity);
 }
 
-/* el_entity_grant - the same for the worker */
+/*
+ * el_entity_grant - the same for the worker, which will see to leases next: a
+ * notice of them would call it again and again for as long as one runs
+ */
 void el_entity_grant(struct el_domain *domain, struct el_entity *entity)
 {
 	spin_lock(&entity->lock);
-	grant_waiters(domain, entity);
+	if (!el_break_lostwake() && el_queue_grant(&entity->queue, granted_after_wait))
+		el_entity_notice(domain, entity);
 	spin_unlock(&entity->lock);
 }
 

@@ -441,6 +441,55 @@ TEST_F(owners, V2_a_chain_of_leases_in_the_queue)
 	close(last);
 }
 
+#define TRACING	"/sys/kernel/tracing/"
+
+/* How often the module's work runs while somebody sleeps for @ms milliseconds. */
+static unsigned int works_in(struct __test_metadata *_metadata, unsigned int ms)
+{
+	const struct timespec pause = { .tv_nsec = ms * NSEC_PER_MSEC };
+	unsigned int works = 0;
+	char line[256];
+	FILE *file;
+
+	ASSERT_EQ(0, close(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC)));
+	ASSERT_EQ(0, write_file(TRACING "events/workqueue/workqueue_execute_start/enable", "1"));
+	nanosleep(&pause, NULL);
+	ASSERT_EQ(0, write_file(TRACING "events/workqueue/workqueue_execute_start/enable", "0"));
+	file = fopen(TRACING "trace", "re");
+	ASSERT_NE(NULL, file);
+	while (fgets(line, sizeof(line), file))
+		works += !!strstr(line, "[entitylock]");
+	fclose(file);
+	return works;
+}
+
+/* V2: while it runs and others wait for it, nothing polls: a timer is armed, and that is all. */
+TEST_F(owners, V2_nothing_polls_while_others_wait)
+{
+	int holder = hold_for(self->domain, "a", HOUR), shared = share_for(self->domain, "b", HOUR);
+	int waiters[4] = {
+		await(self->domain, "a"), await(self->domain, "a"), await(self->domain, "b"),
+		await_gate(self->domain),
+	};
+
+	ASSERT_LE(0, holder);
+	ASSERT_LE(0, shared);
+	for (size_t i = 0; i < ARRAY_SIZE(waiters); i++)
+		ASSERT_LE(0, waiters[i]);
+	EXPECT_GT(10, works_in(_metadata, 300));
+	/* The same behind a gate with a lease. */
+	close(holder);
+	close(shared);
+	for (size_t i = 0; i < 3; i++)
+		close(waiters[i]);
+	ASSERT_TRUE(becomes(waiters[3], ENTITYLOCK_HELD));
+	ASSERT_EQ(0, token_renew(waiters[3], HOUR));
+	holder = await(self->domain, "a");
+	EXPECT_GT(10, works_in(_metadata, 300));
+	close(waiters[3]);
+	close(holder);
+}
+
 /* V2: it runs from the grant of the whole set, not from its first entity. */
 TEST_F(owners, V2_it_runs_from_the_grant)
 {
