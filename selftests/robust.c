@@ -221,7 +221,8 @@ TEST_F(owners, V1_each_LOCK_says_whether_it_is_robust)
 TEST_F(owners, V1_no_mark_without_a_grant)
 {
 	int busy = hold(self->domain, "b");
-	int waiter = acquire_these(self->domain, ROBUST | ENTITYLOCK_ASYNC, FOREVER, X("a"), X("b"));
+	int waiter = acquire_these(self->domain, ROBUST | ENTITYLOCK_ASYNC, FOREVER, X("a"),
+				   X("b"));
 	int token;
 
 	ASSERT_LE(0, busy);
@@ -518,8 +519,15 @@ TEST_F(owners, V1_survives_all_fds_for_a_while)
 		domain = domain_open(O_RDWR);
 		abandon(domain, "c");
 		close(domain);
-		if (!eventually((domain = domain_open(O_RDWR)) >= 0 &&
-				(live_entities(domain) == 0 || close(domain))))
+		if (!eventually(({
+			bool none;
+
+			domain = domain_open(O_RDWR);
+			none = live_entities(domain) == 0;
+			if (!none)
+				close(domain);
+			none;
+		})))
 			_exit(4);
 		_exit(unmarked(domain, "a") && unmarked(domain, "b") && unmarked(domain, "c") ?
 		      0 : 5);

@@ -773,7 +773,7 @@ TEST_F(owners, L6_a_change_wakes)
 struct changer {
 	int token;
 	unsigned int changes;
-	_Atomic __u64 last;
+	atomic_ullong last;
 	pthread_t thread;
 };
 
@@ -867,7 +867,7 @@ TEST_F(owners, L6_many_watchers_cost_the_unlocker_nothing)
 	idlers = quickest_change(holder, NULL, 0);
 	few = quickest_change(holder, tokens, count + FEW);
 	many = quickest_change(holder, tokens + count + FEW, count);
-	TH_LOG("%llu ns alone, %llu beside %u that do not poll; %llu with %u watchers, %llu with %u",
+	TH_LOG("%llu ns alone, %llu beside %u that do not poll; %llu with %u who do, %llu with %u",
 	       alone, idlers, count + FEW, few, FEW, many, count);
 	EXPECT_GT(3 * alone + 1000, idlers);
 	EXPECT_GT(3 * few + 1000, many);

@@ -16,8 +16,8 @@
 
 static int domain, token, gate_token, lock_file, semaphore, ntsync_mutex, ntsync_device;
 static pthread_mutex_t *mutex;
-static char path[] = "/tmp/bench.XXXXXX";
-static char lock_path[] = "/tmp/bench.lock";
+static char path[32] = "/tmp/bench.XXXXXX";
+static const char lock_path[] = "/tmp/bench.lock";
 
 /* The floor of any call on a token. */
 static bool start_null(struct bench_row *row)

@@ -51,8 +51,8 @@ struct relay {
 	enum which which;
 	char name[32];
 	int fds[2][2];
-	_Atomic unsigned int turn[2];
-	_Atomic __u64 given;
+	atomic_uint turn[2];
+	atomic_ullong given;
 	__u64 took[EXCHANGES];
 	int go[2][2];
 	int stat[2];
