@@ -338,6 +338,7 @@ static int acquire(struct el_token *token, const struct el_set *set,
 /**
  * el_acquire - ACQUIRE
  * @domain: the domain
+ * @rights: those of the domain fd
  * @cmd: number of the ioctl
  * @user: the caller's struct entitylock_acquire
  *
@@ -346,7 +347,7 @@ static int acquire(struct el_token *token, const struct el_set *set,
  *
  * Return: the token fd, or a negative errno, and nothing is held.
  */
-long el_acquire(struct el_domain *domain, unsigned int cmd, void __user *user)
+long el_acquire(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user)
 {
 	struct el_set set = { .named = &set.one_named };
 	struct entitylock_acquire args;
@@ -361,6 +362,8 @@ long el_acquire(struct el_domain *domain, unsigned int cmd, void __user *user)
 		ret = el_deadline_read(&deadline, args.deadline, args.flags);
 	if (ret)
 		return ret;
+	if (!(rights & (args.flags & ENTITYLOCK_GATE ? EL_MAY_GATE : EL_MAY_LOCK)))
+		return -EACCES;
 
 	token = make_token(domain, &args, &set);
 	if (IS_ERR(token))

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Domains live while a domain fd or a token refers to them.  Each user
- * namespace has a default one, made when it is first opened.
+ * namespace has a default one, made when it is first opened, and named ones.
+ * Private ones have no name; only fds that are passed on lead there.
  *
  * A domain in which something is marked as abandoned sleeps on for a while, so
- * that whoever opens it next is told.
+ * that whoever opens it next is told; a private one does not, as nobody could.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/hash.h>
 #include <linux/hashtable.h>
+#include <linux/jhash.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/random.h>
@@ -26,8 +28,9 @@
 #include "work.h"
 
 static DEFINE_MUTEX(el_domains_mutex);
-static DEFINE_HASHTABLE(el_domains, 6);	/* by namespace; el_domains_mutex */
+static DEFINE_HASHTABLE(el_domains, 10);	/* by namespace and name; el_domains_mutex */
 static LIST_HEAD(el_dormant);		/* oldest first; el_domains_mutex */
+static u32 el_domains_seed __read_mostly;
 struct workqueue_struct *el_workqueue;
 
 static void forget_work(struct work_struct *work);
@@ -50,6 +53,32 @@ static const struct kernel_param_ops mark_seconds_ops = {
 };
 module_param_cb(mark_seconds, &mark_seconds_ops, &mark_seconds, 0644);
 MODULE_PARM_DESC(mark_seconds, "Seconds until a domain that nobody refers to forgets its marks");
+
+static unsigned int default_mode = 0777;
+
+static int set_default_mode(const char *value, const struct kernel_param *param)
+{
+	unsigned int mode;
+	int ret = kstrtouint(value, 0, &mode);
+
+	if (!ret && mode & ~0777)
+		ret = -EINVAL;
+	if (!ret)
+		WRITE_ONCE(default_mode, mode);
+	return ret;
+}
+
+static int get_default_mode(char *buffer, const struct kernel_param *param)
+{
+	return sysfs_emit(buffer, "0%o\n", READ_ONCE(default_mode));
+}
+
+static const struct kernel_param_ops default_mode_ops = {
+	.set = set_default_mode,
+	.get = get_default_mode,
+};
+module_param_cb(default_mode, &default_mode_ops, &default_mode, 0644);
+MODULE_PARM_DESC(default_mode, "Permission bits of default domains, for fds not used yet (0777)");
 
 /**
  * el_domain_kick - let the worker look
@@ -88,12 +117,13 @@ static void domain_work(struct work_struct *work)
 	el_domain_put(domain);
 }
 
-static struct el_domain *domain_new(struct user_namespace *ns)
+/* A domain as @id describes it, in no table. */
+static struct el_domain *domain_new(const struct el_domain_id *id)
 {
 	struct el_domain *domain;
 	int ret;
 
-	domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
+	domain = kzalloc(struct_size(domain, name, id->name_len), GFP_KERNEL_ACCOUNT);
 	if (!domain)
 		return ERR_PTR(-ENOMEM);
 	ret = el_gate_init(&domain->gate);
@@ -110,7 +140,13 @@ static struct el_domain *domain_new(struct user_namespace *ns)
 	refcount_set(&domain->refs, 1);
 	init_llist_head(&domain->notices);
 	INIT_WORK(&domain->work, domain_work);
-	domain->ns = get_user_ns(ns);
+	domain->kind = id->kind;
+	domain->mode = id->mode;
+	domain->owner = id->owner;
+	domain->group = id->group;
+	domain->ns = get_user_ns(id->ns);
+	domain->name_len = id->name_len;
+	memcpy(domain->name, id->name, id->name_len);
 	INIT_LIST_HEAD(&domain->dormant);
 	return domain;
 
@@ -151,8 +187,8 @@ static void wake_up_again(struct el_domain *domain)
 	refcount_set(&domain->refs, 1);
 }
 
-/* Free those that have been dormant for so many jiffies; how long for the next? */
-static u64 forget(u64 after)
+/* Move those that have been dormant for so many jiffies; how long for the next? */
+static u64 forget(u64 after, struct list_head *forgotten)
 {
 	struct el_domain *domain, *next;
 	u64 age;
@@ -162,26 +198,36 @@ static u64 forget(u64 after)
 		age = get_jiffies_64() - domain->since;
 		if (age < after)
 			return after - age;
-		list_del(&domain->dormant);
 		hash_del(&domain->node);
-		domain_free(domain);
+		list_move_tail(&domain->dormant, forgotten);
 	}
 	return 0;
 }
 
+static void free_all(struct list_head *forgotten)
+{
+	struct el_domain *domain, *next;
+
+	list_for_each_entry_safe(domain, next, forgotten, dormant)
+		domain_free(domain);
+}
+
 static void forget_work(struct work_struct *work)
 {
+	LIST_HEAD(forgotten);
 	u64 left;
 
 	mutex_lock(&el_domains_mutex);
-	left = forget((u64)READ_ONCE(mark_seconds) * HZ);
+	left = forget((u64)READ_ONCE(mark_seconds) * HZ, &forgotten);
 	mutex_unlock(&el_domains_mutex);
+	free_all(&forgotten);
 	if (left)
 		queue_delayed_work(el_workqueue, &el_forget, min_t(u64, left, MAX_JIFFY_OFFSET));
 }
 
 int el_domains_init(void)
 {
+	el_domains_seed = get_random_u32();
 	el_workqueue = alloc_workqueue("entitylock", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return el_workqueue ? 0 : -ENOMEM;
 }
@@ -189,24 +235,85 @@ int el_domains_init(void)
 /* Nothing refers to a domain any more, but its work may be about to return. */
 void el_domains_exit(void)
 {
+	LIST_HEAD(forgotten);
+
 	cancel_delayed_work_sync(&el_forget);
 	mutex_lock(&el_domains_mutex);
-	forget(0);
+	forget(0, &forgotten);
 	mutex_unlock(&el_domains_mutex);
+	free_all(&forgotten);
 	destroy_workqueue(el_workqueue);
 	WARN_ON(!hash_empty(el_domains));
 }
 
-static struct el_domain *domain_find(struct user_namespace *ns)
+static u32 id_hash(const struct el_domain_id *id)
+{
+	return jhash(id->name, id->name_len, hash_ptr(id->ns, 32) ^ el_domains_seed);
+}
+
+/* A reference to the domain of that name, or NULL.  The default one's is empty. */
+static struct el_domain *find(const struct el_domain_id *id)
 {
 	struct el_domain *domain;
 
 	lockdep_assert_held(&el_domains_mutex);
-	hash_for_each_possible(el_domains, domain, node, (unsigned long)ns) {
-		if (domain->ns == ns)
-			return domain;
+	hash_for_each_possible(el_domains, domain, node, id_hash(id)) {
+		if (domain->ns != id->ns || domain->name_len != id->name_len ||
+		    memcmp(domain->name, id->name, id->name_len))
+			continue;
+		if (refcount_read(&domain->refs))
+			el_domain_get(domain);
+		else
+			wake_up_again(domain);
+		return domain;
 	}
 	return NULL;
+}
+
+/**
+ * el_domain_find - a reference to a domain that has a name
+ * @id: its namespace and name
+ *
+ * Return: the domain, or NULL.
+ */
+struct el_domain *el_domain_find(const struct el_domain_id *id)
+{
+	struct el_domain *domain;
+
+	mutex_lock(&el_domains_mutex);
+	domain = find(id);
+	mutex_unlock(&el_domains_mutex);
+	return domain;
+}
+
+/**
+ * el_domain_create - a reference to a domain, which is made if need be
+ * @id: what it is to be if it is new
+ * @exclusive: it must be new
+ *
+ * Nobody waits for the memory of somebody else's domain: it is allocated first.
+ *
+ * Return: the domain, or -ENOMEM or -EEXIST as a pointer.
+ */
+struct el_domain *el_domain_create(const struct el_domain_id *id, bool exclusive)
+{
+	struct el_domain *domain, *fresh;
+
+	fresh = domain_new(id);
+	if (IS_ERR(fresh) || id->kind == EL_PRIVATE)
+		return fresh;
+	mutex_lock(&el_domains_mutex);
+	domain = find(id);
+	if (!domain)
+		hash_add(el_domains, &fresh->node, id_hash(id));
+	mutex_unlock(&el_domains_mutex);
+	if (!domain)
+		return fresh;
+	domain_free(fresh);
+	if (!exclusive)
+		return domain;
+	el_domain_put(domain);
+	return ERR_PTR(-EEXIST);
 }
 
 /**
@@ -217,21 +324,14 @@ static struct el_domain *domain_find(struct user_namespace *ns)
  */
 struct el_domain *el_domain_open(struct user_namespace *ns)
 {
-	struct el_domain *domain;
+	const struct el_domain_id id = {
+		.ns = ns,
+		.kind = EL_DEFAULT,
+		.owner = make_kuid(ns, 0),
+		.group = make_kgid(ns, 0),
+	};
 
-	mutex_lock(&el_domains_mutex);
-	domain = domain_find(ns);
-	if (domain && !refcount_read(&domain->refs)) {
-		wake_up_again(domain);
-	} else if (domain) {
-		el_domain_get(domain);
-	} else {
-		domain = domain_new(ns);
-		if (!IS_ERR(domain))
-			hash_add(el_domains, &domain->node, (unsigned long)ns);
-	}
-	mutex_unlock(&el_domains_mutex);
-	return domain;
+	return el_domain_find(&id) ?: el_domain_create(&id, false);
 }
 
 void el_domain_get(struct el_domain *domain)
@@ -242,15 +342,24 @@ void el_domain_get(struct el_domain *domain)
 /* Context: process context, unless the caller knows that it is not the last. */
 void el_domain_put(struct el_domain *domain)
 {
+	bool sleeps;
+
 	if (!refcount_dec_and_mutex_lock(&domain->refs, &el_domains_mutex))
 		return;
-	if (has_marks(domain)) {
+	sleeps = domain->kind != EL_PRIVATE && has_marks(domain);
+	if (sleeps)
 		fall_asleep(domain);
-	} else {
+	else
 		hash_del(&domain->node);
-		domain_free(domain);
-	}
 	mutex_unlock(&el_domains_mutex);
+	if (!sleeps)
+		domain_free(domain);
+}
+
+/* el_domain_mode - the permission bits of a domain */
+umode_t el_domain_mode(const struct el_domain *domain)
+{
+	return domain->kind == EL_DEFAULT ? READ_ONCE(default_mode) : domain->mode;
 }
 
 /**
@@ -262,6 +371,40 @@ void el_domain_put(struct el_domain *domain)
  */
 bool el_domain_owned(const struct el_domain *domain, const struct file *file)
 {
-	return uid_eq(file->f_cred->euid, make_kuid(domain->ns, 0)) ||
+	return uid_eq(file->f_cred->euid, domain->owner) ||
 	       file_ns_capable(file, domain->ns, CAP_SYS_ADMIN);
+}
+
+static bool in_group(const struct cred *cred, kgid_t group)
+{
+	const struct cred *mine = override_creds(cred);
+	bool in = in_egroup_p(group);
+
+	revert_creds(mine);
+	return in;
+}
+
+/**
+ * el_domain_rights - what the opener of an fd may do in a domain
+ * @domain: the domain
+ * @file: an open of the device
+ *
+ * As with files: the bits of the owner, or else of the group, or else of others.
+ * Who may break every lock may do the rest, too.
+ *
+ * Return: EL_MAY_LIST, EL_MAY_LOCK, EL_MAY_GATE.
+ */
+u8 el_domain_rights(const struct el_domain *domain, const struct file *file)
+{
+	const struct cred *cred = file->f_cred;
+	umode_t mode = el_domain_mode(domain);
+
+	if (uid_eq(cred->euid, domain->owner))
+		mode >>= 6;
+	else if (in_group(cred, domain->group))
+		mode >>= 3;
+	mode &= EL_MAY_ALL;
+	if (mode != EL_MAY_ALL && file_ns_capable(file, domain->ns, CAP_SYS_ADMIN))
+		mode = EL_MAY_ALL;
+	return mode;
 }

@@ -6,6 +6,8 @@
 #include <linux/llist.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
 #include <linux/workqueue.h>
 
 #include "gate.h"
@@ -13,6 +15,38 @@
 
 struct file;
 struct user_namespace;
+
+enum el_domain_kind {
+	EL_DEFAULT,	/* of a user namespace */
+	EL_NAMED,
+	EL_PRIVATE,	/* it has no name: fds of it are passed on, not opened */
+};
+
+/* Rights in a domain: the permission bits. */
+#define EL_MAY_LIST	4
+#define EL_MAY_LOCK	2
+#define EL_MAY_GATE	1
+#define EL_MAY_ALL	7
+
+/**
+ * struct el_domain_id - which domain is asked for
+ * @ns: its user namespace
+ * @kind: its kind
+ * @name: its name
+ * @name_len: bytes of it; 0 if it is not EL_NAMED
+ * @mode: permission bits, of a new one
+ * @owner: owner of a new one
+ * @group: group of a new one
+ */
+struct el_domain_id {
+	struct user_namespace *ns;
+	enum el_domain_kind kind;
+	const char *name;
+	u8 name_len;
+	umode_t mode;
+	kuid_t owner;
+	kgid_t group;
+};
 
 /**
  * struct el_domain - a space of names, with one gate
@@ -26,10 +60,16 @@ struct user_namespace;
  *	reference to itself.
  * @work: sees to @notices, tells the gate's watchers, and admits operations
  *	behind a gate.  It never runs twice at a time.
- * @ns: user namespace whose default domain this is; a reference.
- * @node: in the table of domains; guarded by its mutex.
+ * @ns: user namespace that it belongs to; a reference.
+ * @node: in the table of domains, unless it is private; guarded by its mutex.
  * @dormant: in the list of dormant domains; the same.
  * @since: jiffies when it became dormant; the same.
+ * @kind: which of the three kinds; constant, as all below.
+ * @mode: permission bits; a default domain has the module parameter's.
+ * @owner: who may break locks, and whom the first three bits are for.
+ * @group: whom the next three are for.
+ * @name_len: bytes of the name.
+ * @name: the name, without a terminator.
  */
 struct el_domain {
 	struct rhashtable table;
@@ -43,14 +83,24 @@ struct el_domain {
 	struct hlist_node node;
 	struct list_head dormant;
 	u64 since;
+	enum el_domain_kind kind;
+	umode_t mode;
+	kuid_t owner;
+	kgid_t group;
+	u8 name_len;
+	char name[];
 };
 
 int el_domains_init(void);
 void el_domains_exit(void);
 struct el_domain *el_domain_open(struct user_namespace *ns);
+struct el_domain *el_domain_find(const struct el_domain_id *id);
+struct el_domain *el_domain_create(const struct el_domain_id *id, bool exclusive);
 void el_domain_get(struct el_domain *domain);
 void el_domain_put(struct el_domain *domain);
 void el_domain_kick(struct el_domain *domain);
+umode_t el_domain_mode(const struct el_domain *domain);
+u8 el_domain_rights(const struct el_domain *domain, const struct file *file);
 bool el_domain_owned(const struct el_domain *domain, const struct file *file);
 
 #endif /* EL_DOMAIN_H */

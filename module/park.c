@@ -168,12 +168,13 @@ err:
 /**
  * el_claim - CLAIM
  * @domain: the domain
+ * @rights: those of the domain fd
  * @cmd: number of the ioctl
  * @user: the caller's struct entitylock_claim
  *
  * Return: an fd of the token, or a negative errno.
  */
-long el_claim(struct el_domain *domain, unsigned int cmd, void __user *user)
+long el_claim(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user)
 {
 	struct el_parking *parking;
 	struct entitylock_claim args;
@@ -185,6 +186,8 @@ long el_claim(struct el_domain *domain, unsigned int cmd, void __user *user)
 		return ret;
 	if (args.flags || args.reserved)
 		return -EINVAL;
+	if (!(rights & EL_MAY_LOCK))
+		return -EACCES;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;

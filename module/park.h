@@ -10,7 +10,7 @@ struct el_token;
 struct file;
 
 long el_park(struct file *file, unsigned int cmd, void __user *user);
-long el_claim(struct el_domain *domain, unsigned int cmd, void __user *user);
+long el_claim(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user);
 void el_park_check(struct el_token *token);
 
 #endif /* EL_PARK_H */

@@ -229,13 +229,15 @@ static const char *difference(const struct snapshot *a, const struct snapshot *b
 static const char *changed(const struct stage *stage, const struct snapshot *before)
 {
 	const char *what = NULL;
-	struct snapshot after;
 
-	if (!eventually((after = look(stage),
-			 what = difference(before, &after),
-			 free(after.listing), !what)))
-		return what;
-	return NULL;
+	(void)eventually(({
+		struct snapshot after = look(stage);
+
+		what = difference(before, &after);
+		free(after.listing);
+		!what;
+	}));
+	return what;
 }
 
 struct sweep {
@@ -473,6 +475,38 @@ static int do_read(struct stage *stage)
 
 	len = lseek(stage->file, 0, SEEK_SET) < 0 ? -1 : read(stage->file, text, sizeof(text));
 	return len < 0 ? -errno : len;
+}
+
+/* The fd must be fresh: it is opened first. */
+static int open_and_move(struct entitylock_domain *arg)
+{
+	int fd = domain_open(O_RDWR);
+	int ret = fd < 0 ? fd : el_ioctl(fd, ENTITYLOCK_IOC_DOMAIN, arg);
+
+	if (ret && fd >= 0)
+		close(fd);
+	return ret ?: fd;
+}
+
+static int do_domain_create(struct stage *stage)
+{
+	struct entitylock_domain arg = {
+		.name = ptr("shop"),
+		.name_len = 4,
+		.flags = ENTITYLOCK_CREATE | ENTITYLOCK_EXCL,
+		.mode = 0700,
+	};
+
+	(void)stage;
+	return open_and_move(&arg);
+}
+
+static int do_domain_private(struct stage *stage)
+{
+	struct entitylock_domain arg = { .flags = ENTITYLOCK_PRIVATE };
+
+	(void)stage;
+	return open_and_move(&arg);
 }
 
 static int do_version(struct stage *stage)
@@ -777,6 +811,8 @@ static void label_it(struct stage *stage, int ret)
 static const struct verb verbs[] = {
 	{ "open, the first", true, nothing, do_open, close_it },
 	{ "open, another", true, held_token, do_open, close_it },
+	{ "DOMAIN, CREATE", true, nothing, do_domain_create, close_it },
+	{ "DOMAIN, PRIVATE", true, nothing, do_domain_private, close_it },
 	{ "VERSION", false, open_domain, do_version, NULL },
 	{ "read", false, listing, do_read, NULL },
 	{ "fdinfo of a domain fd", false, domain_fdinfo, do_read, NULL },

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* L8: waits are freezable: by suspend, where they keep their place, and by a cgroup. */
 #include <poll.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 
-#include "harness.h"
+#include "cgroup.h"
 
 /* Freeze all tasks for some seconds as suspend does, and thaw them. */
 static int freeze_and_thaw(void)
@@ -80,21 +78,7 @@ TEST_F(entitylock, L8_deadline_in_suspend)
 	close(pending);
 }
 
-/* A cgroup of our own that can be frozen. */
-struct group {
-	char mount[32];
-	char path[64];
-};
-
-static int group_write(const struct group *group, const char *file, const char *text)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", group->path, file);
-	return write_file(path, text);
-}
-
-static bool group_frozen(const struct group *group)
+static bool group_frozen(const struct cgroup *group)
 {
 	char path[128], line[64];
 	bool frozen = false;
@@ -109,16 +93,7 @@ static bool group_frozen(const struct group *group)
 	return frozen;
 }
 
-static void group_make(struct __test_metadata *_metadata, struct group *group)
-{
-	strcpy(group->mount, "/tmp/entitylock.XXXXXX");
-	ASSERT_NE(NULL, mkdtemp(group->mount));
-	ASSERT_EQ(0, mount("none", group->mount, "cgroup2", 0, NULL));
-	snprintf(group->path, sizeof(group->path), "%s/entitylock", group->mount);
-	ASSERT_EQ(0, mkdir(group->path, 0700));
-}
-
-static void group_freeze(struct __test_metadata *_metadata, struct group *group, pid_t pid)
+static void group_freeze(struct __test_metadata *_metadata, struct cgroup *group, pid_t pid)
 {
 	char number[16];
 
@@ -128,18 +103,11 @@ static void group_freeze(struct __test_metadata *_metadata, struct group *group,
 	ASSERT_TRUE(eventually(group_frozen(group)));
 }
 
-static void group_end(struct __test_metadata *_metadata, struct group *group)
-{
-	EXPECT_TRUE(eventually(rmdir(group->path) == 0));
-	EXPECT_EQ(0, umount(group->mount));
-	rmdir(group->mount);
-}
-
 /* L8: a waiter in a frozen cgroup is in nobody's way, and waits again when thawed. */
 TEST_F(entitylock, L8_cgroup_freezes_a_waiter)
 {
 	int holder = hold(self->domain, "a");
-	struct group group;
+	struct cgroup group;
 	pid_t pid;
 
 	ASSERT_LE(0, holder);
@@ -164,7 +132,7 @@ TEST_F(entitylock, L8_cgroup_freezes_a_waiter)
 /* L9: a holder in a frozen cgroup holds; killed there, it does not. */
 TEST_F(entitylock, L9_cgroup_freezes_a_holder)
 {
-	struct group group;
+	struct cgroup group;
 	pid_t pid;
 
 	group_make(_metadata, &group);

@@ -49,8 +49,8 @@ static inline int lease_set(int domain, const struct entitylock_entity *set, __u
 	return el_ioctl(domain, ENTITYLOCK_IOC_ACQUIRE, &arg);
 }
 
-static inline int lease_entity(int domain, const char *name, __u32 mode, __u32 flags, __u64 deadline,
-			__u64 lease)
+static inline int lease_entity(int domain, const char *name, __u32 mode, __u32 flags,
+			       __u64 deadline, __u64 lease)
 {
 	struct entitylock_entity entity = ENTITY(name, mode);
 
@@ -301,6 +301,14 @@ static inline struct quotas quotas_read(void)
 	};
 }
 
+static inline void quotas_restore(struct __test_metadata *_metadata, struct quotas quotas)
+{
+	EXPECT_EQ(0, set_parameter("marks_max", quotas.marks_max));
+	EXPECT_EQ(0, set_parameter("parked_max", quotas.parked_max));
+	EXPECT_EQ(0, set_parameter("mark_seconds", quotas.mark_seconds));
+	EXPECT_EQ(0, set_parameter("lease_max", quotas.lease_max));
+}
+
 FIXTURE(owners) {
 	union {
 		struct ground ground;
@@ -317,10 +325,7 @@ FIXTURE_SETUP(owners)
 
 FIXTURE_TEARDOWN(owners)
 {
-	EXPECT_EQ(0, set_parameter("marks_max", self->quotas.marks_max));
-	EXPECT_EQ(0, set_parameter("parked_max", self->quotas.parked_max));
-	EXPECT_EQ(0, set_parameter("mark_seconds", self->quotas.mark_seconds));
-	EXPECT_EQ(0, set_parameter("lease_max", self->quotas.lease_max));
+	quotas_restore(_metadata, self->quotas);
 	EXPECT_EQ(-ENOENT, break_gate(self->domain, 0));
 	ground_recheck(_metadata, &self->ground);
 }

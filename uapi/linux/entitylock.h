@@ -250,8 +250,9 @@ struct entitylock_break {
  * @name: address of the domain's name; not used with PRIVATE.
  * @name_len: bytes of the name, 1 to ENTITYLOCK_NAME_MAX; 0 with PRIVATE.
  * @flags: CREATE, EXCL, PRIVATE.
- * @mode: permission bits for a new domain.  Output: the domain's.
- * @owner: output: user id of the domain's owner.
+ * @mode: CREATE: permission bits for a new domain, 0 to 0777: r lists, w locks
+ *	entities, x takes the gate.  Output: the domain's.
+ * @owner: output: user id of the domain's owner, in the caller's user namespace.
  */
 struct entitylock_domain {
 	__aligned_u64 name;
