@@ -57,6 +57,29 @@ exec 3>&-
 wait $waiter
 result $? 'epoll: then the last is granted'
 
+# V2: paused past the end of its lease, with and without somebody who came.
+mkfifo work
+lease 0.2 z < work > steps 2> err &
+worker=$!
+exec 3> work
+soon grep -q begins steps
+kill -STOP $worker
+soon state_is $worker T
+sleep 0.5
+kill -CONT $worker
+echo one >&3
+soon grep -q one steps
+[ "$(cut -d : -f 1 steps | sort -u | wc -l)" -eq 1 ]
+result $? 'lease: late and not missed, it goes on with its fence'
+kill -STOP $worker
+soon state_is $worker T
+entitylock run z -- true
+result $? 'lease: another has it when the lease has run out'
+kill -CONT $worker
+! wait $worker && grep -q 'the lock is lost' err
+result $? 'lease: then it is told'
+exec 3>&-
+
 [ "$(churn 10 | cut -d ' ' -f 1 | tr '\n' ' ')" = '0 10000 0 ' ]
 result $? 'churn: entities come and go'
 
