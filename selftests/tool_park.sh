@@ -99,6 +99,9 @@ marks()
 	cookie=$(entitylock park --lease 1000 --robust x)
 	is 'robust, given back' "$(status entitylock claim --unlock "$cookie")" 0
 	is 'robust, given back: no mark' "$(cell x 1)" ''
+	cookie=$(entitylock park --lease 1000 --robust x)
+	is 'robust, inherited' "$(status entitylock claim --inherit "$cookie" -- true)" 0
+	is 'robust, inherited: no mark' "$(cell x 1)" ''
 	entitylock run --robust x -- false 2> err
 	cookie=$(entitylock park --lease 1000 x 2> err)
 	is 'given back as consistent' "$(status entitylock claim --unlock --consistent "$cookie")" 0

@@ -209,8 +209,8 @@ static bool give_back(const struct watch *watch, bool done)
 	bool leave = watch->robust && !done;
 	int err;
 
-	/* Who has inherited the descriptor may keep the lock. */
-	if (request->inherit || leave)
+	/* Who has inherited the descriptor may keep the lock, but could not end it in order. */
+	if (leave || (request->inherit && !watch->robust))
 		err = entitylock_outcome(watch->token, NULL);
 	else
 		err = entitylock_unlock(watch->token, 0, done && request->consistent

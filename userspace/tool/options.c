@@ -61,7 +61,8 @@ static const struct {
 	{ { "verbose", no_argument, NULL, 'v' }, WAITING,
 	  "  -v, --verbose       say why -n or -w gave up\n" },
 	{ { "label", required_argument, NULL, OPTION_LABEL }, RUN | GATE | PARK | CLAIM,
-	  "      --label TEXT    what 'entitylock ls' shows\n" },
+	  "      --label TEXT    what 'entitylock ls' shows; by default the command\n"
+	  "                      (park: 'parked', which claim leaves as it is)\n" },
 	{ { "lease", required_argument, NULL, OPTION_LEASE }, RUN | GATE | PARK | CLAIM,
 	  "      --lease SECONDS how long the lock is kept from others when nothing is\n"
 	  "                      heard of its owner; renewed while a command runs\n" },
