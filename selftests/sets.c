@@ -96,7 +96,7 @@ TEST_F(entitylock, L1_AB_against_BA)
 		{ .choose = a_and_b }, { .choose = b_and_a },
 	};
 
-	run_workers(_metadata, workers, ARRAY_SIZE(workers), self->domain, scaled(2000, 300));
+	run_workers(_metadata, workers, ARRAY_SIZE(workers), self->domain, scaled(5000, 300));
 }
 
 static unsigned int any_of_them(struct worker *worker, const char **names)
@@ -121,7 +121,7 @@ TEST_F(entitylock, L1_overlapping_sets_in_any_order)
 
 	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
 		workers[i] = (struct worker){ .choose = any_of_them };
-	run_workers(_metadata, workers, ARRAY_SIZE(workers), self->domain, scaled(1000, 200));
+	run_workers(_metadata, workers, ARRAY_SIZE(workers), self->domain, scaled(3000, 200));
 }
 
 /* L2: sets that share one name: the second queues there, and holds what comes before. */
