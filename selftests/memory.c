@@ -6,7 +6,7 @@
 #include "cgroup.h"
 #include "domains.h"
 
-#define LIMIT	(12 << 20)
+#define LIMIT	(6 << 20)
 
 enum pile { ENTITIES, WAITERS, SHARERS, EXTENDED, DOMAINS };
 
