@@ -76,7 +76,7 @@ unsigned int limit_seconds(void)
 
 unsigned int test_seconds(void)
 {
-	return 3 * limit_seconds();
+	return 6 * limit_seconds();
 }
 
 __u64 now_on(clockid_t clock)
