@@ -400,6 +400,99 @@ TEST_F(entitylock, D5_lines_are_whole_while_entities_come_and_go)
 	close(token);
 }
 
+struct worker {
+	atomic_bool stop;
+	int token;
+	atomic_uint rounds;
+	__u64 worst;
+};
+
+/* Lock and unlock, and note the longest that took. */
+static void *lock_and_unlock(void *data)
+{
+	struct worker *worker = data;
+
+	while (!worker->stop) {
+		__u64 begin = now(), took;
+
+		if (token_lock(worker->token, 0, NOWAIT) || unlock(worker->token))
+			break;
+		took = now() - begin;
+		if (took > worker->worst)
+			worker->worst = took;
+		worker->rounds++;
+	}
+	return NULL;
+}
+
+/* Worst time of a pair while nothing else happens for a moment. */
+static __u64 worst_alone(struct worker *worker)
+{
+	const struct timespec moment = { .tv_nsec = 300 * NSEC_PER_MSEC };
+	__u64 worst;
+
+	nanosleep(&moment, NULL);
+	worst = worker->worst;
+	worker->worst = 0;
+	return worst;
+}
+
+/* Read a listing from its start.  Return: its lines, or -1. */
+static int lines_of(int fd)
+{
+	static char text[65536];
+	int lines = 0;
+	ssize_t len;
+
+	if (lseek(fd, 0, SEEK_SET))
+		return -1;
+	while ((len = read(fd, text, sizeof(text))) > 0)
+		for (ssize_t i = 0; i < len; i++)
+			lines += text[i] == '\n';
+	return len ? -1 : lines;
+}
+
+/*
+ * D5: while very many are listed others go on, because the lister holds one
+ * entity's lock for one line at a time.  ENTITYLOCK_MANY=1000000 for more.
+ */
+TEST_F(entitylock, D5_very_many_while_others_go_on)
+{
+	const char *given = getenv("ENTITYLOCK_MANY");
+	unsigned int sets = (given ? strtoul(given, NULL, 10) : scaled(200000, 10240)) / 1024;
+	struct worker worker = { .token = idle(self->domain, "worker") };
+	int fd = domain_open(O_RDONLY), *tokens = calloc(sets, sizeof(*tokens));
+	static struct numbered many;
+	unsigned int before;
+	pthread_t thread;
+	__u64 alone;
+
+	ASSERT_LE(0, worker.token);
+	ASSERT_NE(NULL, tokens);
+	raise_fd_limit(sets + 100);
+	for (unsigned int i = 0; i < sets; i++) {
+		numbered_set(&many, i * 1024, 1024, EXCLUSIVE);
+		tokens[i] = acquire_set(self->domain, many.set, 1024, ENTITYLOCK_OPEN, NOWAIT);
+		ASSERT_LE(0, tokens[i]);
+	}
+	ASSERT_EQ(0, pthread_create(&thread, NULL, lock_and_unlock, &worker));
+	ASSERT_TRUE(eventually(worker.rounds));
+	alone = worst_alone(&worker);
+	before = worker.rounds;
+	/* The table may be growing still. */
+	EXPECT_TRUE(eventually(lines_of(fd) == (int)sets * 1024 + 2));
+	EXPECT_LT(before, worker.rounds);
+	worker.stop = true;
+	pthread_join(thread, NULL);
+	TH_LOG("%u entities: a pair took at most %llu us meanwhile, %llu us before",
+	       sets * 1024, worker.worst / 1000, alone / 1000);
+	for (unsigned int i = 0; i < sets; i++)
+		close(tokens[i]);
+	close(worker.token);
+	close(fd);
+	free(tokens);
+}
+
 /* Errors: EFAULT for a buffer that cannot be written, and nothing is lost by it. */
 TEST_F(entitylock, D5_EFAULT_from_read)
 {
