@@ -31,6 +31,8 @@ base_packages='
 	pkg-config
 	procps
 	qemu-system-x86
+	systemd
+	udev
 	xz-utils
 	zstd'
 bench_packages='
