@@ -7,6 +7,9 @@ TIMEOUT ?= 600
 MINUTES ?= 10
 O := $(CURDIR)/build
 
+# Parts with many programs are built by all CPUs, unless it was said how.
+jobs = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # Passed through to the kernel's build: warnings, sparse.
 module_args := $(foreach v,W C,$(if $($(v)),$(v)=$($(v))))
 
@@ -28,10 +31,10 @@ module: setup
 
 userspace: setup
 	@mkdir -p $(O)
-	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C userspace O=$(O)/userspace
+	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C userspace O=$(O)/userspace
 
 selftests: userspace
-	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests O=$(O)
+	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests O=$(O)
 
 vm: all
 	@$(vm_run) -- "$$VM_CMD"
@@ -54,11 +57,11 @@ bench_csv = $(O)/bench/$(KERNEL)$(if $(ICOUNT),-icount).csv
 
 bench: all
 	@scripts/setup.sh bench
-	@+flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests/bench O=$(O)
+	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests/bench O=$(O)
 	@$(vm_run) $(if $(ICOUNT),--icount) -- selftests/bench/run.sh $(ROWS) > $(bench_csv)
 	@selftests/bench/report.sh $(bench_csv)
 
-build_torture = +flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests/torture O=$(O)
+build_torture = +flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests/torture O=$(O)
 
 torture: all
 	@$(build_torture)
