@@ -163,6 +163,29 @@ static int next_fd(void)
 	return fd;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The order of lines is that of the table, which may have grown meanwhile. */
+static char *sort_lines(char *text)
+{
+	char *lines[64], *sorted = calloc(1, strlen(text) + 1), *save;
+	size_t count = 0;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (count == ARRAY_SIZE(lines))
+			ksft_exit_fail_msg("more lines than expected\n");
+		lines[count++] = line;
+	}
+	qsort(lines, count, sizeof(*lines), compare_lines);
+	for (size_t i = 0; i < count; i++)
+		strcat(strcat(sorted, lines[i]), "\n");
+	free(text);
+	return sorted;
+}
+
 /* The number of a grant that was given back stays used: the column is left out. */
 static char *listing_without_fence(int domain)
 {
@@ -181,7 +204,7 @@ static char *listing_without_fence(int domain)
 			*out++ = *in;
 	}
 	*out = '\0';
-	return text;
+	return sort_lines(text);
 }
 
 static struct snapshot look(const struct stage *stage)
@@ -277,6 +300,9 @@ static bool sweep(const struct verb *verb, struct stage *stage, const struct den
 		if (what) {
 			ksft_print_msg("%s, %s %u: changed %s\n", verb->name, denial->name, nth,
 				       what);
+			if (before.listing)
+				ksft_print_msg("before:\n%s# after:\n%s", before.listing,
+					       listing_without_fence(stage->domain));
 			return false;
 		}
 		if (!denied) {
