@@ -109,7 +109,7 @@ bad_input()
 	says 'no right: message' "only the domain's owner"
 	kill $holder
 	wait $holder
-	chmod 600 /dev/entitylock
+	chmod 660 /dev/entitylock
 }
 
 names
