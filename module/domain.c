@@ -30,6 +30,7 @@
 static DEFINE_MUTEX(el_domains_mutex);
 static DEFINE_HASHTABLE(el_domains, 10);	/* by namespace and name; el_domains_mutex */
 static LIST_HEAD(el_dormant);		/* oldest first; el_domains_mutex */
+static bool el_may_sleep;		/* not while the module goes; el_domains_mutex */
 static u32 el_domains_seed __read_mostly;
 struct workqueue_struct *el_workqueue;
 
@@ -42,8 +43,11 @@ static int set_mark_seconds(const char *value, const struct kernel_param *param)
 {
 	int ret = param_set_uint(value, param);
 
-	if (!ret && el_workqueue)
+	/* It can be written before the module has begun, and until it is gone. */
+	mutex_lock(&el_domains_mutex);
+	if (!ret && el_may_sleep)
 		mod_delayed_work(el_workqueue, &el_forget, 0);
+	mutex_unlock(&el_domains_mutex);
 	return ret;
 }
 
@@ -229,18 +233,27 @@ int el_domains_init(void)
 {
 	el_domains_seed = get_random_u32();
 	el_workqueue = alloc_workqueue("entitylock", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return el_workqueue ? 0 : -ENOMEM;
+	if (!el_workqueue)
+		return -ENOMEM;
+	mutex_lock(&el_domains_mutex);
+	el_may_sleep = true;
+	mutex_unlock(&el_domains_mutex);
+	return 0;
 }
 
-/* Nothing refers to a domain any more, but its work may be about to return. */
+/*
+ * Nothing refers to a domain any more, but works that are about to return, and
+ * then free it.
+ */
 void el_domains_exit(void)
 {
 	LIST_HEAD(forgotten);
 
-	cancel_delayed_work_sync(&el_forget);
 	mutex_lock(&el_domains_mutex);
+	el_may_sleep = false;
 	forget(0, &forgotten);
 	mutex_unlock(&el_domains_mutex);
+	cancel_delayed_work_sync(&el_forget);
 	free_all(&forgotten);
 	destroy_workqueue(el_workqueue);
 	WARN_ON(!hash_empty(el_domains));
@@ -346,7 +359,7 @@ void el_domain_put(struct el_domain *domain)
 
 	if (!refcount_dec_and_mutex_lock(&domain->refs, &el_domains_mutex))
 		return;
-	sleeps = domain->kind != EL_PRIVATE && has_marks(domain);
+	sleeps = el_may_sleep && domain->kind != EL_PRIVATE && has_marks(domain);
 	if (sleeps)
 		fall_asleep(domain);
 	else
