@@ -13,6 +13,34 @@ int entitylock_open(const char *path, int oflags)
 	return fd < 0 ? -errno : fd;
 }
 
+/* What open(2) says of the device, where DOMAIN says the same of a domain. */
+static int of_device(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ENXIO:
+		return -ENODEV;
+	case -EACCES:
+		return -EPERM;
+	default:
+		return err;
+	}
+}
+
+int entitylock_open_domain(const char *path, int oflags, const void *name, size_t len,
+			   uint32_t flags, uint32_t *mode, uint32_t *owner)
+{
+	int fd = entitylock_open(path, oflags), err;
+
+	if (fd < 0)
+		return of_device(fd);
+	err = entitylock_domain(fd, name, len, flags, mode, owner);
+	if (!err)
+		return fd;
+	__entitylock_close(fd);
+	return err;
+}
+
 int entitylock_version(int domain, struct entitylock_version *version)
 {
 	struct entitylock_version arg = {};

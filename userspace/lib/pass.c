@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Handing a token to another process through a Unix socket. */
+/* Handing a token, or a domain fd, to another process through a Unix socket. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ union control {
 };
 
 /*
- * The rest of a message whose first bytes, and so the token, are on their way:
+ * The rest of a message whose first bytes, and so the fd, are on their way:
  * the receiver counts on it.
  */
 static int send_rest(int sock, const char *data, size_t len)
@@ -51,12 +51,12 @@ static int send_rest(int sock, const char *data, size_t len)
 	return 0;
 }
 
-int entitylock_send(int sock, int token, const void *data, size_t len)
+int entitylock_send(int sock, int fd, const void *data, size_t len)
 {
 	char nothing = 0;
 	union {
 		struct cmsghdr align;
-		unsigned char room[CMSG_SPACE(sizeof(token))];
+		unsigned char room[CMSG_SPACE(sizeof(fd))];
 	} control = {};
 	struct iovec iov;
 	struct msghdr msg = {
@@ -72,8 +72,8 @@ int entitylock_send(int sock, int token, const void *data, size_t len)
 	iov.iov_len = len ? len : sizeof(nothing);
 	cmsg->cmsg_level = SOL_SOCKET;
 	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(token));
-	memcpy(CMSG_DATA(cmsg), &token, sizeof(token));
+	cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
 
 	sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
 	if (sent < 0)
@@ -144,6 +144,14 @@ static int check_token(int fd)
 	return __entitylock_ioctl(fd, ENTITYLOCK_IOC_INFO, &info);
 }
 
+/* This is no use of a fresh one. */
+static int check_domain(int fd)
+{
+	struct entitylock_version version = {};
+
+	return __entitylock_ioctl(fd, ENTITYLOCK_IOC_VERSION, &version);
+}
+
 /* Whether the one message @msg, of @got descriptors, is what was agreed on. */
 static int check_message(const struct msghdr *msg, const struct received *got)
 {
@@ -156,7 +164,8 @@ static int check_message(const struct msghdr *msg, const struct received *got)
 	return 0;
 }
 
-static int recv_token(int sock, char *data, size_t *len, bool stream)
+static int recv_message(int sock, char *data, size_t *len, bool stream,
+			int (*check)(int fd))
 {
 	union control control;
 	struct iovec iov = { .iov_base = data, .iov_len = *len };
@@ -179,7 +188,7 @@ static int recv_token(int sock, char *data, size_t *len, bool stream)
 		return -ENODATA;
 	err = check_message(&msg, &got);
 	if (!err)
-		err = check_token(got.fd);
+		err = check(got.fd);
 	if (!err && stream)
 		err = recv_rest(sock, data + size, *len - size);
 	if (err) {
@@ -192,7 +201,8 @@ static int recv_token(int sock, char *data, size_t *len, bool stream)
 	return got.fd;
 }
 
-int entitylock_recv(int sock, void *data, size_t *len)
+/* Receives a descriptor of which @check says that it is what it should be. */
+static int recv_fd(int sock, void *data, size_t *len, int (*check)(int fd))
 {
 	socklen_t type_len = sizeof(int);
 	size_t one = 1;
@@ -210,7 +220,17 @@ int entitylock_recv(int sock, void *data, size_t *len)
 
 	/* A descriptor must not be lost between its arrival and the return. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	ret = recv_token(sock, data, len, type == SOCK_STREAM);
+	ret = recv_message(sock, data, len, type == SOCK_STREAM, check);
 	pthread_setcancelstate(state, NULL);
 	return ret;
+}
+
+int entitylock_recv(int sock, void *data, size_t *len)
+{
+	return recv_fd(sock, data, len, check_token);
+}
+
+int entitylock_recv_domain(int sock, void *data, size_t *len)
+{
+	return recv_fd(sock, data, len, check_domain);
 }

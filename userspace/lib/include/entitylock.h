@@ -103,7 +103,9 @@ struct entitylock_grant {
 /**
  * entitylock_open() - open the device
  * @path: the device node, NULL for ENTITYLOCK_DEVICE.
- * @oflags: O_RDWR, or O_WRONLY to lock only, or O_RDONLY to list only.
+ * @oflags: O_RDWR, or O_WRONLY to lock only, or O_RDONLY to list only; or
+ *	O_ACCMODE for neither: for VERSION, and to look at a domain and to keep
+ *	it alive, for which no right in it is needed.
  *
  * Return: a domain fd in the default domain of the caller's user namespace, or
  * -ENOENT, -ENXIO, -ENODEV: the module is not loaded;
@@ -127,20 +129,50 @@ int entitylock_version(int domain, struct entitylock_version *version);
  * @name: the domain's name, not terminated; NULL with ENTITYLOCK_PRIVATE.
  * @len: its bytes, 1 to ENTITYLOCK_NAME_MAX; 0 with ENTITYLOCK_PRIVATE.
  * @flags: ENTITYLOCK_CREATE, ENTITYLOCK_EXCL, ENTITYLOCK_PRIVATE.
- * @mode: permission bits for a new domain; receives those it has.  NULL: 0.
- * @owner: receives the user id of the owner.  May be NULL.
+ * @mode: with ENTITYLOCK_CREATE, permission bits for a new domain, 0 to 0777: r
+ *	lists, w locks, x takes the gate; NULL: 0.  Receives those that the domain
+ *	has, which are others if it was there before.
+ * @owner: receives the user id of the owner, in the caller's user namespace: who
+ *	joins a name that anybody may have taken first looks at it.  May be NULL.
+ *
+ * A domain lives while something refers to it: a domain fd, a token, or an
+ * abandoned mark.  After a failure the fd is where it was, and not used.
  *
  * Return: 0, or
- * -EINVAL: bad name length or flags;
+ * -EINVAL: bad name length or flags, or a bad mode with ENTITYLOCK_CREATE;
  * -ENOENT: no such domain, and ENTITYLOCK_CREATE was not given;
  * -EEXIST: it exists, and ENTITYLOCK_EXCL was given;
- * -EACCES: its permission bits do not admit the opener of the fd;
+ * -EACCES: its permission bits do not give the opener of the fd what it was opened
+ *	for: r for reading, w or x for writing; of a new domain neither;
  * -EBUSY: the fd was used already;
  * -EBADF, -ENOTTY: not a domain fd, or a module that has no domains;
  * -EFAULT, -ENOMEM.
  */
 int entitylock_domain(int domain, const void *name, size_t len, uint32_t flags,
 		      uint32_t *mode, uint32_t *owner);
+
+/**
+ * entitylock_open_domain() - open the device in a domain
+ * @path: the device node, NULL for ENTITYLOCK_DEVICE.
+ * @oflags: as for entitylock_open().
+ * @name: the domain's name, not terminated; NULL with ENTITYLOCK_PRIVATE.
+ * @len: its bytes, 1 to ENTITYLOCK_NAME_MAX; 0 with ENTITYLOCK_PRIVATE.
+ * @flags: as for entitylock_domain().
+ * @mode: as for entitylock_domain().
+ * @owner: as for entitylock_domain().
+ *
+ * entitylock_open() and entitylock_domain() in one, with errors that tell which of
+ * them failed.
+ *
+ * Return: a domain fd in that domain, or
+ * -ENODEV: there is no such device: the module is not loaded;
+ * -EPERM: the caller may not open the node;
+ * -EINVAL, -ENOENT, -EEXIST, -EACCES, -EFAULT: as entitylock_domain();
+ * -ENOTTY: @path is another device, or the module has no domains;
+ * -EMFILE, -ENFILE, -ENOMEM; whatever else open(2) says of @path.
+ */
+int entitylock_open_domain(const char *path, int oflags, const void *name, size_t len,
+			   uint32_t flags, uint32_t *mode, uint32_t *owner);
 
 /**
  * entitylock_entity_init() - fill in one element of a set
@@ -615,7 +647,8 @@ struct entitylock_list;
 /**
  * entitylock_list_open() - begin to list a domain's entities
  * @domain: a domain fd, open for reading.  It must stay open until
- *	entitylock_list_close(), which does not close it.
+ *	entitylock_list_close(), which does not close it.  Its file position is
+ *	used: copies of one fd, in whatever process, list one at a time.
  * @list: receives the listing.
  *
  * Return: 0, or
@@ -649,10 +682,10 @@ int entitylock_list_next(struct entitylock_list *list,
 void entitylock_list_close(struct entitylock_list *list);
 
 /**
- * entitylock_send() - send a token to whoever reads a Unix socket
+ * entitylock_send() - send a token, or a domain fd, to whoever reads a Unix socket
  * @sock: a connected Unix socket, stream or sequenced packets.
- * @token: the token fd.  The caller keeps it; while the message is on its way
- *	it holds the lock as well.
+ * @fd: the token, or domain fd.  The caller keeps it; while the message is on its
+ *	way it holds the lock, or keeps the domain, as well.
  * @data: bytes that go with it.  May be NULL if @len is 0.
  * @len: how many; with 0 one byte of value 0 is sent, for there must be one.
  *
@@ -667,7 +700,7 @@ void entitylock_list_close(struct entitylock_list *list);
  * -EMSGSIZE: more than a packet can hold;
  * -EBADF: no descriptor; -ETOOMANYREFS, -ENOBUFS, -ENOMEM.
  */
-int entitylock_send(int sock, int token, const void *data, size_t len);
+int entitylock_send(int sock, int fd, const void *data, size_t len);
 
 /**
  * entitylock_recv() - receive a token from a Unix socket
@@ -697,13 +730,28 @@ int entitylock_send(int sock, int token, const void *data, size_t len);
 int entitylock_recv(int sock, void *data, size_t *len);
 
 /**
+ * entitylock_recv_domain() - receive a domain fd from a Unix socket
+ * @sock: as for entitylock_recv().
+ * @data: as for entitylock_recv().
+ * @len: as for entitylock_recv().
+ *
+ * This is how another process comes to a private domain.  Rights in the domain
+ * are those of whoever opened the fd; it may be one that was not used yet.
+ *
+ * Return: a domain fd, or as entitylock_recv(), but
+ * -ENOTTY: the message carried a descriptor that is not a domain fd.
+ */
+int entitylock_recv_domain(int sock, void *data, size_t *len);
+
+/**
  * enum entitylock_verb - what failed, for entitylock_explain()
  *
- * One for each function of that name; ENTITYLOCK_VERB_LIST for those of a
- * listing, ENTITYLOCK_VERB_ACQUIRE for entitylock_acquire(), _acquire_set()
- * and _gate(), ENTITYLOCK_VERB_LOCK also for _outcome() and _wait(),
- * ENTITYLOCK_VERB_RENEW also for _keep_timer() and _keep(), ENTITYLOCK_VERB_INFO
- * also for _seen().
+ * One for each function of that name; ENTITYLOCK_VERB_DOMAIN also for
+ * entitylock_open_domain(), ENTITYLOCK_VERB_LIST for those of a listing,
+ * ENTITYLOCK_VERB_ACQUIRE for entitylock_acquire(), _acquire_set() and _gate(),
+ * ENTITYLOCK_VERB_LOCK also for _outcome() and _wait(), ENTITYLOCK_VERB_RENEW also
+ * for _keep_timer() and _keep(), ENTITYLOCK_VERB_INFO also for _seen(),
+ * ENTITYLOCK_VERB_RECV also for _recv_domain().
  */
 enum entitylock_verb {
 	ENTITYLOCK_VERB_OPEN,
