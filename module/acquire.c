@@ -341,13 +341,15 @@ static int acquire(struct el_token *token, const struct el_set *set,
  * @rights: those of the domain fd
  * @cmd: number of the ioctl
  * @user: the caller's struct entitylock_acquire
+ * @may_wait: the caller's thread may block
  *
  * The fd is reserved before the wait and installed last, when nothing can fail
  * any more: until then nobody else can reach the token by it.
  *
  * Return: the token fd, or a negative errno, and nothing is held.
  */
-long el_acquire(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user)
+long el_acquire(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user,
+		bool may_wait)
 {
 	struct el_set set = { .named = &set.one_named };
 	struct entitylock_acquire args;
@@ -359,7 +361,8 @@ long el_acquire(struct el_domain *domain, u8 rights, unsigned int cmd, void __us
 	if (!ret)
 		ret = check_acquire(&args);
 	if (!ret)
-		ret = el_deadline_read(&deadline, args.deadline, args.flags);
+		ret = el_deadline_read(&deadline, args.deadline, args.flags,
+				       may_wait || args.flags & ENTITYLOCK_OPEN);
 	if (ret)
 		return ret;
 	if (!(rights & (args.flags & ENTITYLOCK_GATE ? EL_MAY_GATE : EL_MAY_LOCK)))

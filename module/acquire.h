@@ -55,6 +55,7 @@ int el_acquire_results(const struct el_set *set, struct el_token *token,
 		       const struct entitylock_acquire *args,
 		       struct entitylock_acquire __user *user,
 		       const struct el_grant *grant, int ret);
-long el_acquire(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user);
+long el_acquire(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user,
+		bool may_wait);
 
 #endif /* EL_ACQUIRE_H */

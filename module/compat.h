@@ -19,4 +19,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/* Before 6.12 commands cannot be relied on; io_uring refuses them by itself. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#define EL_HAVE_URING
+#include <linux/io_uring/cmd.h>
+
+/* Both came with the macro for large entries. */
+#ifndef io_uring_sqe128_cmd
+#define io_uring_sqe_cmd(sqe, type)		((const type *)(sqe)->cmd)
+#define io_uring_cmd_done(cmd, ret, flags)	io_uring_cmd_done(cmd, ret, 0, flags)
+#endif
+#endif
+
 #endif /* EL_COMPAT_H */

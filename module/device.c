@@ -22,6 +22,7 @@
 #include "lease.h"
 #include "listing.h"
 #include "park.h"
+#include "uring.h"
 
 #define DOMAIN_LEAST	offsetofend(struct entitylock_domain, owner)
 #define BREAK_LEAST	offsetofend(struct entitylock_break, fence)
@@ -32,7 +33,8 @@
 			 ENTITYLOCK_FEATURE_GATE | ENTITYLOCK_FEATURE_CLOCKS | \
 			 ENTITYLOCK_FEATURE_ROBUST | ENTITYLOCK_FEATURE_VERSION | \
 			 ENTITYLOCK_FEATURE_BREAK | ENTITYLOCK_FEATURE_LEASE | \
-			 ENTITYLOCK_FEATURE_PARK | ENTITYLOCK_FEATURE_DOMAIN)
+			 ENTITYLOCK_FEATURE_PARK | ENTITYLOCK_FEATURE_DOMAIN | \
+			 EL_URING_FEATURE)
 
 /* Beside the rights of an fd: they are settled. */
 #define EL_USED		0x80
@@ -291,9 +293,8 @@ static long device_domain(struct file *file, unsigned int cmd, void __user *user
 }
 
 /* Verbs are told apart by type and number; sizes may differ. */
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long verb(struct file *file, unsigned int cmd, void __user *user, bool may_wait)
 {
-	void __user *user = (void __user *)arg;
 	u8 rights;
 
 	if (_IOC_TYPE(cmd) != ENTITYLOCK_IOC_TYPE)
@@ -307,7 +308,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		if (!(file->f_mode & FMODE_WRITE))
 			return -EBADF;
 		rights = use(file);
-		return el_acquire(domain_of(file), rights, cmd, user);
+		return el_acquire(domain_of(file), rights, cmd, user, may_wait);
 	case _IOC_NR(ENTITYLOCK_IOC_CLAIM):
 		if (!(file->f_mode & FMODE_WRITE))
 			return -EBADF;
@@ -318,6 +319,17 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	default:
 		return -ENOTTY;
 	}
+}
+
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return verb(file, cmd, (void __user *)arg, true);
+}
+
+/* el_device_command - a verb by io_uring, which must not wait */
+long el_device_command(struct file *file, unsigned int cmd, void __user *user)
+{
+	return verb(file, cmd, user, false);
 }
 
 static void show_domain(struct seq_file *seq, const struct el_domain *domain)
@@ -357,6 +369,7 @@ static const struct file_operations device_fops = {
 	.unlocked_ioctl = device_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.show_fdinfo = device_show_fdinfo,
+	.uring_cmd = el_device_uring_cmd,
 };
 
 static struct miscdevice device = {

@@ -35,6 +35,7 @@
 #include "info.h"
 #include "lease.h"
 #include "token.h"
+#include "uring.h"
 #include "user.h"
 #include "verbs.h"
 #include "wait.h"
@@ -622,6 +623,7 @@ static const struct file_operations el_token_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.show_fdinfo = el_token_show_fdinfo,
 	.llseek = noop_llseek,
+	.uring_cmd = el_token_uring_cmd,
 };
 
 /**

@@ -50,7 +50,7 @@ static int settle(struct el_token *token, int ret, const struct el_grant *grant,
 }
 
 static long token_lock(struct el_token *token, unsigned int cmd,
-		       struct entitylock_lock __user *user)
+		       struct entitylock_lock __user *user, bool may_wait)
 {
 	struct entitylock_lock args;
 	struct el_deadline deadline;
@@ -68,7 +68,7 @@ static long token_lock(struct el_token *token, unsigned int cmd,
 	terms.unchanged = args.flags & ENTITYLOCK_IF_UNCHANGED;
 	if (terms.unchanged && token->gate)
 		return -EINVAL;
-	ret = el_deadline_read(&deadline, args.deadline, args.flags);
+	ret = el_deadline_read(&deadline, args.deadline, args.flags, may_wait);
 	if (ret)
 		return ret;
 	ret = el_attempt_lock(token, &terms, &deadline, args.flags & ENTITYLOCK_ASYNC, &grant);
@@ -116,7 +116,7 @@ static int downgrade(struct el_token *token, u64 __user *user_fence)
 }
 
 static long token_convert(struct el_token *token, unsigned int cmd,
-			  struct entitylock_convert __user *user)
+			  struct entitylock_convert __user *user, bool may_wait)
 {
 	struct entitylock_convert args;
 	struct el_deadline deadline;
@@ -128,7 +128,7 @@ static long token_convert(struct el_token *token, unsigned int cmd,
 		return ret;
 	if (args.flags & ~WAITING_FLAGS || token->gate)
 		return -EINVAL;
-	ret = el_deadline_read(&deadline, args.deadline, args.flags);
+	ret = el_deadline_read(&deadline, args.deadline, args.flags, may_wait);
 	if (ret)
 		return ret;
 	switch (args.mode) {
@@ -177,7 +177,7 @@ static int extend(struct el_token *token, struct el_set *set,
 }
 
 static long token_extend(struct el_token *token, unsigned int cmd,
-			 struct entitylock_acquire __user *user)
+			 struct entitylock_acquire __user *user, bool may_wait)
 {
 	struct el_grant grant = { .kind = EL_NOTHING };
 	struct entitylock_acquire args;
@@ -193,7 +193,7 @@ static long token_extend(struct el_token *token, unsigned int cmd,
 		return -EINVAL;
 	if (token->sealed)
 		return -EPERM;
-	ret = el_deadline_read(&deadline, args.deadline, args.flags);
+	ret = el_deadline_read(&deadline, args.deadline, args.flags, may_wait);
 	if (ret)
 		return ret;
 	ret = el_set_read(&set, token, &args, false);
@@ -243,23 +243,22 @@ static long token_label(struct el_token *token, unsigned int cmd, void __user *u
 	return 0;
 }
 
-/* el_token_ioctl - verbs are told apart by type and number; sizes may differ */
-long el_token_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+/* Verbs are told apart by type and number; sizes may differ. */
+static long verb(struct file *file, unsigned int cmd, void __user *user, bool may_wait)
 {
 	struct el_token *token = file->private_data;
-	void __user *user = (void __user *)arg;
 
 	if (_IOC_TYPE(cmd) != ENTITYLOCK_IOC_TYPE)
 		return -ENOTTY;
 	switch (_IOC_NR(cmd)) {
 	case _IOC_NR(ENTITYLOCK_IOC_LOCK):
-		return token_lock(token, cmd, user);
+		return token_lock(token, cmd, user, may_wait);
 	case _IOC_NR(ENTITYLOCK_IOC_UNLOCK):
 		return token_unlock(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_CONVERT):
-		return token_convert(token, cmd, user);
+		return token_convert(token, cmd, user, may_wait);
 	case _IOC_NR(ENTITYLOCK_IOC_EXTEND):
-		return token_extend(token, cmd, user);
+		return token_extend(token, cmd, user, may_wait);
 	case _IOC_NR(ENTITYLOCK_IOC_RENEW):
 		return token_renew(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_PARK):
@@ -271,4 +270,16 @@ long el_token_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	default:
 		return -ENOTTY;
 	}
+}
+
+/* el_token_ioctl - a verb, which may wait */
+long el_token_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return verb(file, cmd, (void __user *)arg, true);
+}
+
+/* el_token_command - a verb by io_uring, which must not wait */
+long el_token_command(struct file *file, unsigned int cmd, void __user *user)
+{
+	return verb(file, cmd, user, false);
 }

@@ -76,12 +76,15 @@ static ktime_t now(clockid_t clock)
  * el_deadline_read - what a deadline of the header means
  * @deadline: output
  * @user: the number that the caller gave
- * @flags: the caller's flags, of which those of clocks are looked at
+ * @flags: the caller's flags, of which those of clocks and ASYNC are looked at
+ * @may_wait: the caller's thread may block
  *
- * Return: 0, or -EINVAL for two clocks.
+ * Return: 0, or -EINVAL for two clocks, or a wait where none may be.
  */
-int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags)
+int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags, bool may_wait)
 {
+	if (!may_wait && user != ENTITYLOCK_NOWAIT && !(flags & ENTITYLOCK_ASYNC))
+		return -EINVAL;
 	switch (flags & EL_CLOCK_FLAGS) {
 	case 0:
 		deadline->clock = CLOCK_MONOTONIC;

@@ -25,7 +25,7 @@ struct el_deadline {
 
 #define EL_CLOCK_FLAGS	(ENTITYLOCK_CLOCK_REALTIME | ENTITYLOCK_CLOCK_BOOTTIME)
 
-int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags);
+int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags, bool may_wait);
 int el_wait_sleep(const struct el_waiter *waiter, const struct el_deadline *deadline);
 
 int el_alarm_prepare(struct el_token *token, const struct el_deadline *deadline);
