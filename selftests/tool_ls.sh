@@ -58,7 +58,7 @@ is 'no listing' "$(unshare -m sh -c 'mount --bind /dev/null /dev/entitylock; ent
 matches 'version' "$(entitylock --version)" '^entitylock [0-9.]+, interface 1.module: interface 1, '
 matches 'version without the module' \
 	"$(unshare -m sh -c 'mount -t tmpfs none /dev; entitylock --version')" 'module: none: .*modprobe'
-for sub in '' ls run gate wait park claim break; do
+for sub in '' ls run gate wait park claim break domain; do
 	# shellcheck disable=SC2086  # none is no argument
 	matches "help $sub" "$(entitylock $sub --help)" '^Usage: '
 done

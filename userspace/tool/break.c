@@ -9,8 +9,8 @@ static const struct subcommand subcommand = {
 	.name = "break",
 	.bit = BREAK,
 	.help =
-"Usage: entitylock break [--fence NUMBER] NAME\n"
-"       entitylock break [--fence NUMBER] --gate\n"
+"Usage: entitylock break [OPTION...] NAME\n"
+"       entitylock break [OPTION...] --gate\n"
 "\n"
 "Takes the name from its holders, who lose all that they locked with it; commands\n"
 "of 'entitylock run' are ended.  Where nobody holds it, drops its abandoned mark.\n"
@@ -32,14 +32,12 @@ int break_main(int argc, char **argv)
 		return status;
 	if (request.count > 1)
 		return fail("break", "more than one name; break one at a time");
-	domain = open_device("break", O_WRONLY);
+	domain = domain_open(&request, O_WRONLY);
 	if (domain < 0)
 		return EXIT_OWN_FAILURE;
 	err = entitylock_break(domain, (const void *)(uintptr_t)entity->name,
 			       entity->name_len, request.gate ? ENTITYLOCK_GATE : 0,
 			       request.fence);
 	close(domain);
-	return err ? fail("break", "cannot break: %s",
-			  entitylock_explain(ENTITYLOCK_VERB_BREAK, err))
-		   : 0;
+	return err ? domain_refused(&request, "break", ENTITYLOCK_VERB_BREAK, err) : 0;
 }

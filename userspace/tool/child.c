@@ -143,16 +143,22 @@ static bool export_number(const char *name, uint64_t number)
 }
 
 /* Tells the command of its lock, and nothing of one around this. */
-static bool export_lock(const struct entitylock_info *info, const char *label,
-			uint32_t result)
+static bool export_lock(const struct request *request, const struct entitylock_info *info,
+			const char *label, uint32_t result)
 {
 	unsetenv("ENTITYLOCK_FD");
 	unsetenv("ENTITYLOCK_ABANDONED");
 	if (result & ENTITYLOCK_ABANDONED && setenv("ENTITYLOCK_ABANDONED", "1", 1))
 		return false;
-	return export_number("ENTITYLOCK_TOKEN", info->id) &&
+	return domain_export(request) && export_number("ENTITYLOCK_TOKEN", info->id) &&
 	       export_number("ENTITYLOCK_FENCE", info->fence) &&
 	       !setenv("ENTITYLOCK_LABEL", label, 1);
+}
+
+int exec_failed(const struct request *request, int error)
+{
+	fail(request->sub, "cannot execute '%s': %s", request->command[0], strerror(error));
+	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 }
 
 static __noreturn void become(const struct request *request, int token)
@@ -169,8 +175,7 @@ static __noreturn void become(const struct request *request, int token)
 	err = errno;
 	/* Nothing was begun that could be half done. */
 	entitylock_unlock(token, 0, 0);
-	fail(request->sub, "cannot execute '%s': %s", command[0], strerror(err));
-	_exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE);
+	_exit(exec_failed(request, err));
 }
 
 static bool start(struct watch *watch)
@@ -238,7 +243,7 @@ static bool begin(struct watch *watch, uint32_t result, bool keep)
 		     entitylock_explain(ENTITYLOCK_VERB_INFO, err));
 		return false;
 	}
-	if (!export_lock(&info, label, result)) {
+	if (!export_lock(watch->request, &info, label, result)) {
 		fail(sub, "cannot tell the command of the lock: %s", strerror(errno));
 		return false;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Messages, numbers and the device, for all subcommands. */
+/* Messages and numbers, for all subcommands. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -53,17 +53,6 @@ int fail_option(const char *sub, int code, char **argv,
 			return fail(sub, "option '--%s' takes no value; leave it out",
 				    options->name);
 	return fail_usage(sub, "option '-%c' is not known", optopt);
-}
-
-int open_device(const char *sub, int oflags)
-{
-	int domain = entitylock_open(NULL, oflags);
-
-	if (domain >= 0)
-		return domain;
-	fail(sub, "cannot open " ENTITYLOCK_DEVICE ": %s",
-	     entitylock_explain(ENTITYLOCK_VERB_OPEN, domain));
-	return -1;
 }
 
 int finish_output(const char *sub)

@@ -2,28 +2,28 @@
 /* entitylock ls: list what is locked, by whom, and who waits */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "entitylock.h"
-#include "tool.h"
+#include "request.h"
 
-static const char help[] =
+static const struct subcommand subcommand = {
+	.name = "ls",
+	.bit = LS,
+	.help =
 "Usage: entitylock ls [OPTION...]\n"
 "\n"
 "Lists the entities of the domain: state, number of the last grant (fence), who\n"
 "holds each, and who waits, the first in the queue first.  A holder or waiter is\n"
 "shown as mode (s shared, x exclusive), process id, command and label.  The id\n"
 "is ? for a process that cannot be seen from here.  Abandoned is what a robust\n"
-"holder has left behind that vanished.\n"
-"\n"
-"      --raw   print the lines of the kernel as they are\n"
-"  -h, --help  print this\n"
-"\n"
-"The exit status is 0, or 125 if something failed.\n";
+"holder has left behind that vanished.\n",
+	.statuses =
+"The exit status is 0, or\n"
+STATUSES_OF_FAILURE,
+};
 
 enum column { NAME, STATE, FENCE, HOLDERS, WAITERS, COLUMNS };
 
@@ -208,6 +208,9 @@ static int print_raw(int domain)
 	char text[65536];
 	ssize_t len;
 
+	/* An inherited descriptor may have been read before. */
+	if (lseek(domain, 0, SEEK_SET) < 0)
+		return -errno;
 	while ((len = read(domain, text, sizeof(text))) > 0)
 		fwrite(text, 1, (size_t)len, stdout);
 	return len < 0 ? -errno : 0;
@@ -215,37 +218,18 @@ static int print_raw(int domain)
 
 int ls_main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "raw", no_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },
-		{}
-	};
-	bool raw = false;
-	int code, domain, err;
+	static struct request request;
+	int domain, status, err;
 
-	opterr = 0;
-	while ((code = getopt_long(argc, argv, "+:h", long_options, NULL)) != -1) {
-		switch (code) {
-		case 'r':
-			raw = true;
-			break;
-		case 'h':
-			return print_help("ls", help);
-		default:
-			return fail_option("ls", code, argv, long_options);
-		}
-	}
-	if (argv[optind])
-		return fail_usage("ls", "'%s' is one argument too many",
-				  argv[optind]);
-
-	domain = open_device("ls", O_RDONLY);
+	status = request_parse(&request, &subcommand, argc, argv);
+	if (status != PARSED)
+		return status;
+	domain = domain_open(&request, O_RDONLY);
 	if (domain < 0)
 		return EXIT_OWN_FAILURE;
-	err = raw ? print_raw(domain) : print_table(domain);
+	err = request.raw ? print_raw(domain) : print_table(domain);
 	close(domain);
 	if (err)
-		return fail("ls", "cannot list: %s",
-			    entitylock_explain(ENTITYLOCK_VERB_LIST, err));
+		return domain_refused(&request, "list", ENTITYLOCK_VERB_LIST, err);
 	return finish_output("ls");
 }

@@ -17,6 +17,7 @@ static const char help[] =
 "       entitylock claim [OPTION...] COOKIE -- COMMAND [ARGUMENT...]\n"
 "       entitylock break [OPTION...] NAME\n"
 "       entitylock ls [OPTION...]\n"
+"       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
 "Locks on named entities, held by file descriptors.\n"
@@ -28,6 +29,7 @@ static const char help[] =
 "  claim      run a command under a lock that was parked, or give that back\n"
 "  break      take a name, or the gate, from who holds it\n"
 "  ls         list what is locked, by whom, and who waits\n"
+"  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
 "  --help     print this; 'entitylock SUBCOMMAND --help' tells more\n";
@@ -43,6 +45,7 @@ static const struct {
 	{ "claim", claim_main },
 	{ "break", break_main },
 	{ "ls", ls_main },
+	{ "domain", domain_main },
 };
 
 static int print_version(void)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The command line of the subcommands that lock.  One table says which of them
- * has which option, so that an option has one name and one meaning throughout.
+ * The command line of the subcommands.  One table says which of them has which
+ * option, so that an option has one name and one meaning throughout (but for
+ * --exclusive, which says of a domain what O_EXCL says of a file).
  */
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,11 +28,19 @@ enum {
 	OPTION_UNLOCK,
 	OPTION_PARK,
 	OPTION_FENCE,
+	OPTION_RAW,
+	OPTION_DOMAIN,
+	OPTION_DOMAIN_FD,
+	OPTION_MODE,
+	OPTION_EXCLUSIVE,
 };
 
 #define WITH_NAMES	(RUN | WAIT | PARK)
-#define WITH_COMMAND	(RUN | GATE | CLAIM)
+#define UNDER_LOCK	(RUN | GATE | CLAIM)
+#define WITH_COMMAND	(UNDER_LOCK | DOMAIN_CREATE | DOMAIN_RUN | DOMAIN_PRIVATE)
 #define WAITING		(RUN | GATE | WAIT | PARK)
+#define NAMES_DOMAIN	(DOMAIN_CREATE | DOMAIN_RUN | DOMAIN_SHOW)
+#define IN_DOMAIN	(RUN | GATE | WAIT | PARK | CLAIM | BREAK | LS | DOMAIN_SHOW)
 
 static const struct {
 	struct option option;
@@ -41,7 +51,8 @@ static const struct {
 	  "  -x, --exclusive     the names that follow exclusively (the default)\n" },
 	{ { "shared", no_argument, NULL, 's' }, WITH_NAMES,
 	  "  -s, --shared        the names that follow shared\n" },
-	{ { "name", required_argument, NULL, OPTION_NAME }, WITH_NAMES | BREAK,
+	{ { "name", required_argument, NULL, OPTION_NAME },
+	  WITH_NAMES | BREAK | NAMES_DOMAIN,
 	  "      --name NAME     a name, also one that begins with '-'\n" },
 	{ { "gate", no_argument, NULL, OPTION_GATE }, WAIT | PARK | BREAK,
 	  "      --gate          the gate of the domain instead of names\n" },
@@ -66,15 +77,15 @@ static const struct {
 	{ { "lease", required_argument, NULL, OPTION_LEASE }, RUN | GATE | PARK | CLAIM,
 	  "      --lease SECONDS how long the lock is kept from others when nothing is\n"
 	  "                      heard of its owner; renewed while a command runs\n" },
-	{ { "grace", required_argument, NULL, OPTION_GRACE }, WITH_COMMAND,
+	{ { "grace", required_argument, NULL, OPTION_GRACE }, UNDER_LOCK,
 	  "      --grace SECONDS when the lock is lost, time between TERM and KILL for\n"
 	  "                      the command (10)\n" },
 	{ { "robust", no_argument, NULL, OPTION_ROBUST }, RUN | GATE | PARK,
 	  "      --robust        leave an abandoned mark if this does not end in order;\n"
 	  "                      for a command, with status 0\n" },
-	{ { "consistent", no_argument, NULL, OPTION_CONSISTENT }, WITH_COMMAND,
+	{ { "consistent", no_argument, NULL, OPTION_CONSISTENT }, UNDER_LOCK,
 	  "      --consistent    drop abandoned marks if the command ends with status 0\n" },
-	{ { "inherit", no_argument, NULL, OPTION_INHERIT }, WITH_COMMAND,
+	{ { "inherit", no_argument, NULL, OPTION_INHERIT }, UNDER_LOCK,
 	  "      --inherit       let the command inherit the lock's descriptor, the\n"
 	  "                      number of which is in ENTITYLOCK_FD\n" },
 	{ { "unlock", no_argument, NULL, OPTION_UNLOCK }, CLAIM,
@@ -83,6 +94,20 @@ static const struct {
 	  "      --park          run no command, park again; print the new cookie\n" },
 	{ { "fence", required_argument, NULL, OPTION_FENCE }, BREAK,
 	  "      --fence NUMBER  only from the holder of this fence\n" },
+	{ { "raw", no_argument, NULL, OPTION_RAW }, LS,
+	  "      --raw           print the lines of the kernel as they are\n" },
+	{ { "mode", required_argument, NULL, OPTION_MODE }, DOMAIN_CREATE,
+	  "      --mode OCTAL    who may do what in a new domain (0700): owner, group and\n"
+	  "                      others, r (4) list, w (2) lock, x (1) take the gate\n" },
+	{ { "exclusive", no_argument, NULL, OPTION_EXCLUSIVE }, DOMAIN_CREATE,
+	  "      --exclusive     fail if there is a domain of that name\n" },
+	{ { "domain", required_argument, NULL, OPTION_DOMAIN }, IN_DOMAIN,
+	  "      --domain NAME   the domain; '' is the default one.  Without this it is\n"
+	  "                      what ENTITYLOCK_DOMAIN says\n" },
+	{ { "domain-fd", required_argument, NULL, OPTION_DOMAIN_FD }, IN_DOMAIN,
+	  "      --domain-fd NUMBER\n"
+	  "                      the domain of an inherited descriptor.  Without this it\n"
+	  "                      is what ENTITYLOCK_DOMAIN_FD says\n" },
 	{ { "help", no_argument, NULL, 'h' }, ~0U,
 	  "  -h, --help          print this\n" },
 };
@@ -182,23 +207,71 @@ static int set_label(struct request *request, const char *label)
 	return PARSED;
 }
 
-static int add_name(struct parser *parser, const char *name)
+static int set_mode(struct request *request, const char *text)
 {
-	struct request *request = parser->request;
+	size_t len = strspn(text, "01234567");
+	unsigned long mode = strtoul(text, NULL, 8);
+
+	if (!len || len > 4 || text[len] || mode > 0777)
+		return fail(request->sub, "'%s' is no mode; give octal digits, 0 to 0777", text);
+	request->mode = (uint32_t)mode;
+	request->mode_given = true;
+	return PARSED;
+}
+
+static int set_domain_fd(struct request *request, const char *text)
+{
+	uint64_t number;
+
+	if (!parse_integer(text, INT_MAX, &number))
+		return fail(request->sub,
+			    "'%s' is no descriptor of a domain; give its number", text);
+	request->domain_fd = (int)number;
+	return PARSED;
+}
+
+static int check_name(const struct request *request, const char *name)
+{
 	size_t len = strlen(name);
 
-	parser->mode_unused = false;
 	if (!len)
 		return fail(request->sub, "a name is empty; give it at least one byte");
 	if (len > ENTITYLOCK_NAME_MAX)
 		return fail(request->sub,
 			    "the name '%.20s...' has %zu bytes; shorten it to %d",
 			    name, len, ENTITYLOCK_NAME_MAX);
+	return PARSED;
+}
+
+/* An empty name, as variables may have it, stands for the default domain. */
+static int set_domain(struct request *request, const char *name)
+{
+	request->domain = name;
+	return *name ? check_name(request, name) : PARSED;
+}
+
+static int add_domain(struct request *request, const char *name)
+{
+	if (request->domain)
+		return fail_usage(request->sub, "there is more than one domain");
+	request->domain = name;
+	return check_name(request, name);
+}
+
+static int add_name(struct parser *parser, const char *name)
+{
+	struct request *request = parser->request;
+	int status = check_name(request, name);
+
+	parser->mode_unused = false;
+	if (status != PARSED)
+		return status;
 	if (request->count == ENTITYLOCK_SET_MAX)
 		return fail(request->sub,
 			    "more than %d names; lock something that stands for many",
 			    ENTITYLOCK_SET_MAX);
-	entitylock_entity_init(&request->set[request->count++], name, len, parser->mode);
+	entitylock_entity_init(&request->set[request->count++], name, strlen(name),
+			       parser->mode);
 	return PARSED;
 }
 
@@ -215,6 +288,14 @@ static int add_argument(struct parser *parser, const char *argument)
 					  "there is more than one cookie before '--'");
 		request->cookie = argument;
 		return PARSED;
+	case LS:
+		return fail_usage(request->sub, "'%s' is one argument too many", argument);
+	case DOMAIN_PRIVATE:
+		return fail_usage(request->sub, "a private domain has no name");
+	case DOMAIN_CREATE:
+	case DOMAIN_RUN:
+	case DOMAIN_SHOW:
+		return add_domain(request, argument);
 	default:
 		return add_name(parser, argument);
 	}
@@ -226,9 +307,8 @@ static int take_option(struct parser *parser, int code)
 
 	switch (code) {
 	case 1:
-		return add_argument(parser, optarg);
 	case OPTION_NAME:
-		return add_name(parser, optarg);
+		return add_argument(parser, optarg);
 	case 'x':
 	case 's':
 		parser->mode = code == 's' ? ENTITYLOCK_SHARED : ENTITYLOCK_EXCLUSIVE;
@@ -250,6 +330,18 @@ static int take_option(struct parser *parser, int code)
 		return set_number(request->sub, &request->since, optarg, "version");
 	case OPTION_FENCE:
 		return set_number(request->sub, &request->fence, optarg, "fence");
+	case OPTION_DOMAIN:
+		return set_domain(request, optarg);
+	case OPTION_DOMAIN_FD:
+		return set_domain_fd(request, optarg);
+	case OPTION_MODE:
+		return set_mode(request, optarg);
+	case OPTION_EXCLUSIVE:
+		request->exclusive = true;
+		return PARSED;
+	case OPTION_RAW:
+		request->raw = true;
+		return PARSED;
 	case 'n':
 		request->nonblock = true;
 		return PARSED;
@@ -312,7 +404,8 @@ static int check_arguments(const struct parser *parser)
 		return PARSED;
 	if (request->gate && request->count)
 		return fail(sub->name, "the gate has no name; leave out --gate, or the name");
-	if (!request->gate && !request->count && !request->cookie)
+	if (!request->gate && !request->count && !request->cookie &&
+	    !(sub->bit & NAMES_DOMAIN && request->domain))
 		return fail_usage(sub->name, "there is no %s", sub->arguments);
 	if (parser->mode_unused)
 		return fail(sub->name, "-s or -x after the last name; put it before its names");
@@ -342,6 +435,25 @@ static int check_options(const struct request *request)
 	return PARSED;
 }
 
+/* Which domain it is, if the command line does not say so. */
+static int find_domain(struct request *request)
+{
+	const char *name = getenv("ENTITYLOCK_DOMAIN");
+	const char *fd = getenv("ENTITYLOCK_DOMAIN_FD");
+
+	if (request->domain && request->domain_fd >= 0)
+		return fail(request->sub,
+			    "a domain's name and --domain-fd exclude each other; leave one out");
+	if (request->domain || request->domain_fd >= 0)
+		return PARSED;
+	if (name && *name && fd && *fd)
+		return fail(request->sub,
+			    "ENTITYLOCK_DOMAIN and ENTITYLOCK_DOMAIN_FD are both set; unset one");
+	if (fd && *fd)
+		return set_domain_fd(request, fd);
+	return set_domain(request, name ? name : "");
+}
+
 int request_parse(struct request *request, const struct subcommand *sub, int argc,
 		  char **argv)
 {
@@ -356,6 +468,8 @@ int request_parse(struct request *request, const struct subcommand *sub, int arg
 	request->label = sub->label;
 	request->conflict_status = EXIT_TIMED_OUT;
 	request->grace = GRACE;
+	request->domain_fd = -1;
+	request->mode = 0700;
 	select_options(&options, sub->bit);
 
 	opterr = 0;	/* messages are our own */
@@ -373,5 +487,7 @@ int request_parse(struct request *request, const struct subcommand *sub, int arg
 		status = check_arguments(&parser);
 	if (status == PARSED)
 		status = check_command(request);
-	return status == PARSED ? check_options(request) : status;
+	if (status == PARSED)
+		status = check_options(request);
+	return status == PARSED && sub->bit & IN_DOMAIN ? find_domain(request) : status;
 }

@@ -49,7 +49,7 @@ static void unpark(const struct request *request, int token, const unsigned char
 	int domain;
 
 	entitylock_unlock(token, 0, 0);
-	domain = open_device(request->sub, O_WRONLY);
+	domain = domain_open(request, O_WRONLY);
 	if (domain < 0)
 		return;
 	token = entitylock_claim(domain, cookie);
@@ -127,15 +127,14 @@ static int claim_token(const struct request *request)
 
 	if (!get_cookie(request, cookie))
 		return -1;
-	domain = open_device(request->sub, O_WRONLY);
+	domain = domain_open(request, O_WRONLY);
 	if (domain < 0)
 		return -1;
 	token = entitylock_claim(domain, cookie);
 	close(domain);
 	if (token >= 0)
 		return token;
-	fail(request->sub, "cannot claim: %s",
-	     entitylock_explain(ENTITYLOCK_VERB_CLAIM, token));
+	domain_refused(request, "claim", ENTITYLOCK_VERB_CLAIM, token);
 	return -1;
 }
 

@@ -52,12 +52,11 @@ int request_acquire(struct request *request, int domain, uint32_t flags,
 
 int request_refused(const struct request *request, int error)
 {
-	const char *why = entitylock_explain(ENTITYLOCK_VERB_ACQUIRE, error);
-
 	if (error != -EAGAIN && error != -ETIMEDOUT)
-		return fail(request->sub, "cannot lock: %s", why);
+		return domain_refused(request, "lock", ENTITYLOCK_VERB_ACQUIRE, error);
 	if (request->verbose)
-		fail(request->sub, "gave up: %s", why);
+		fail(request->sub, "gave up: %s",
+		     entitylock_explain(ENTITYLOCK_VERB_ACQUIRE, error));
 	return (int)request->conflict_status;
 }
 
@@ -82,7 +81,7 @@ int request_lock(struct request *request, uint32_t *result, int *status)
 	int domain, token = -1;
 
 	*status = EXIT_OWN_FAILURE;
-	domain = open_device(request->sub, O_WRONLY);
+	domain = domain_open(request, O_WRONLY);
 	if (domain < 0)
 		return -1;
 	if (lease_fits(request, domain)) {

@@ -14,6 +14,11 @@ enum {
 	PARK = 1 << 3,
 	CLAIM = 1 << 4,
 	BREAK = 1 << 5,
+	LS = 1 << 6,
+	DOMAIN_CREATE = 1 << 7,
+	DOMAIN_RUN = 1 << 8,
+	DOMAIN_SHOW = 1 << 9,
+	DOMAIN_PRIVATE = 1 << 10,
 };
 
 /**
@@ -22,7 +27,7 @@ enum {
  * @bit: its bit, which selects the options.
  * @help: what --help prints before the options.
  * @statuses: what it prints behind them.
- * @arguments: the arguments in words, "name" or "cookie"; NULL for none.
+ * @arguments: the arguments in words, "name" or "cookie"; NULL if none is needed.
  * @label: the default label, NULL for the command.
  */
 struct subcommand {
@@ -41,6 +46,12 @@ struct request {
 	struct entitylock_entity set[ENTITYLOCK_SET_MAX];
 	unsigned int count;
 	const char *cookie;
+	const char *domain;	/* "" is the default one, NULL that of domain_fd */
+	int domain_fd;
+	bool exclusive;
+	bool mode_given;
+	uint32_t mode;
+	bool raw;
 	bool nonblock;
 	bool timed;
 	uint64_t timeout;
@@ -84,6 +95,22 @@ int request_parse(struct request *request, const struct subcommand *sub, int arg
 		  char **argv);
 
 /*
+ * Opens the domain of the request, which is made if @flags, of DOMAIN, say so, and
+ * looks at what it is.  Returns an fd, or -1 after a message.
+ */
+int domain_open(const struct request *request, int oflags);
+
+/* Lets a command find the domain of the request. */
+bool domain_export(const struct request *request);
+
+/*
+ * Says that what was to be done, @what, failed with @error of @verb; if it is for
+ * want of a right, of which domain.  Returns EXIT_OWN_FAILURE.
+ */
+int domain_refused(const struct request *request, const char *what,
+		   enum entitylock_verb verb, int error);
+
+/*
  * Locks what the request names.  Returns a token, or -1 and in *@status the exit
  * status after a message.  What was found abandoned is told.
  */
@@ -95,6 +122,9 @@ int request_acquire(struct request *request, int domain, uint32_t flags,
 
 /* Says why there is no lock, as far as it is to be said; the exit status. */
 int request_refused(const struct request *request, int error);
+
+/* Says why a command could not be executed; the exit status. */
+int exec_failed(const struct request *request, int error);
 
 /* Says what of a token's entities, or gate, is abandoned, if @result says so. */
 void tell_abandoned(const struct request *request, int token, uint32_t result);

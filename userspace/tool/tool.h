@@ -33,6 +33,7 @@ int park_main(int argc, char **argv);
 int claim_main(int argc, char **argv);
 int break_main(int argc, char **argv);
 int ls_main(int argc, char **argv);
+int domain_main(int argc, char **argv);
 
 /* Prints a message of subcommand @sub to stderr; returns EXIT_OWN_FAILURE. */
 __printf(2, 3) int fail(const char *sub, const char *format, ...);
@@ -46,9 +47,6 @@ __printf(2, 3) int fail_usage(const char *sub, const char *format, ...);
  */
 int fail_option(const char *sub, int code, char **argv,
 		const struct option *options);
-
-/* Opens the device, or says why not and returns -1. */
-int open_device(const char *sub, int oflags);
 
 /* Prints @text to stdout; returns EXIT_SUCCESS, or EXIT_OWN_FAILURE. */
 int print_help(const char *sub, const char *text);

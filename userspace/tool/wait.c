@@ -116,7 +116,7 @@ static int wait_until_changed(struct request *request)
 {
 	int domain, token, status;
 
-	domain = open_device(request->sub, O_WRONLY);
+	domain = domain_open(request, O_WRONLY);
 	if (domain < 0)
 		return EXIT_OWN_FAILURE;
 	token = request_acquire(request, domain, ENTITYLOCK_OPEN, NULL);
