@@ -20,7 +20,8 @@ const char *const verb_names[VERBS] = {
 	[ACQUIRE] = "ACQUIRE", [TAKE_GATE] = "ACQUIRE GATE", [LOCK] = "LOCK", [EXTEND] = "EXTEND",
 	[UPGRADE] = "CONVERT up", [DOWNGRADE] = "CONVERT down", [UNLOCK] = "UNLOCK",
 	[CANCEL] = "CANCEL", [CLOSE] = "close", [DUP] = "dup", [INFO] = "INFO", [POLL] = "poll",
-	[LABEL] = "LABEL", [SEND] = "send", [RECEIVE] = "receive",
+	[LABEL] = "LABEL", [SEND] = "send", [RECEIVE] = "receive", [RENEW] = "RENEW",
+	[PARK] = "PARK", [CLAIM] = "CLAIM", [BREAK] = "BREAK",
 };
 
 const char *const kind_names[KINDS] = {

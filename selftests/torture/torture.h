@@ -53,7 +53,7 @@ enum kind { SINGLE, MULTI, FINISHER, KINDS };
 
 enum verb {
 	ACQUIRE, TAKE_GATE, LOCK, EXTEND, UPGRADE, DOWNGRADE, UNLOCK, CANCEL, CLOSE,
-	DUP, INFO, POLL, LABEL, SEND, RECEIVE, VERBS
+	DUP, INFO, POLL, LABEL, SEND, RECEIVE, RENEW, PARK, CLAIM, BREAK, VERBS
 };
 
 enum outcome { OK, PENDS, AGAIN, TIMEDOUT, INTR, CANCELED, DEADLK, BADFD, STALE, OUTCOMES };
@@ -72,9 +72,10 @@ enum check {
 #define DO_CANCELS	(1U << 6)
 #define DO_SIGNALS	(1U << 7)
 #define DO_KILLS	(1U << 8)
-#define DO_ALL		((1U << 9) - 1)
+#define DO_OWNERS	(1U << 9)	/* leases, marks, BREAK, PARK */
+#define DO_ALL		((1U << 10) - 1)
 /* What may by accident wake whoever was forgotten. */
-#define DO_RESCUES	(DO_DEADLINES | DO_CANCELS | DO_SIGNALS | DO_KILLS)
+#define DO_RESCUES	(DO_DEADLINES | DO_CANCELS | DO_SIGNALS | DO_KILLS | DO_OWNERS)
 
 struct timing {
 	clockid_t clock;
@@ -105,6 +106,7 @@ enum state { EMPTY = 100, IDLE = ENTITYLOCK_IDLE, PENDING = ENTITYLOCK_PENDING,
  * @base: state to which it returns if the verb that it waits for fails
  * @verb: the last verb that locks
  * @timing: until when that waits
+ * @lease: of that, 0 for none
  * @raising: number of the grant that the owner holds while it is blocked for
  *	more, else 0; @lock
  * @unlocked: a sibling has given that grant back; @lock
@@ -123,6 +125,7 @@ struct seat {
 	enum state base;
 	enum verb verb;
 	struct timing timing;
+	__u64 lease;
 	__u64 raising;
 	bool unlocked;
 	__u64 fence;

@@ -17,6 +17,8 @@
 #include "torture.h"
 
 #define DUPLICATES	4
+#define HOUR		(3600 * NSEC_PER_SEC)
+#define ROBUST_MOST	64	/* names that leave a mark: there is a quota of these */
 
 /* A thread of this process. */
 struct self {
@@ -63,6 +65,7 @@ static enum outcome outcome_of(int ret)
 	case -ECANCELED:	return CANCELED;
 	case -EDEADLK:		return DEADLK;
 	case -EBADFD:		return BADFD;
+	case -ENOENT:
 	case -ESTALE:		return STALE;
 	default:		return OK;
 	}
@@ -196,6 +199,7 @@ static int ioctl_set(struct self *self, struct seat *seat, const struct set *set
 		.entities = ptr(self->array),
 		.entity_size = sizeof(self->array[0]),
 		.deadline = seat->timing.deadline,
+		.lease = seat->verb == EXTEND ? 0 : seat->lease,
 	};
 	int ret;
 
@@ -212,6 +216,7 @@ static int ioctl_lock(struct seat *seat, __u64 *fence)
 	struct entitylock_lock arg = {
 		.flags = seat->timing.flags,
 		.deadline = seat->timing.deadline,
+		.lease = seat->lease,
 	};
 	int ret = el_ioctl(seat->fd, ENTITYLOCK_IOC_LOCK, &arg);
 
@@ -313,6 +318,30 @@ static void set_fd(struct seat *seat, int fd)
 	pthread_mutex_unlock(&seat->lock);
 }
 
+/* Close what is there, so that no sibling uses the number meanwhile, and put @fd there. */
+static int exchange_fd(struct seat *seat, int fd)
+{
+	int ret;
+
+	pthread_mutex_lock(&seat->lock);
+	ret = close(seat->fd) ? -errno : 0;
+	seat->fd = fd;
+	pthread_mutex_unlock(&seat->lock);
+	return ret;
+}
+
+/* On what terms: they are those of the verbs that lock from nothing. */
+static void draw_terms(struct self *self, struct seat *seat)
+{
+	seat->lease = 0;
+	if (!may(DO_OWNERS) || seat->verb == EXTEND || seat->verb == UPGRADE)
+		return;
+	if (chance(&self->random, 20))
+		seat->lease = HOUR;
+	if (seat->want.count <= ROBUST_MOST && chance(&self->random, 20))
+		seat->timing.flags |= ENTITYLOCK_ROBUST;
+}
+
 /* The seat's wish is @want. */
 static void lock_verb(struct self *self, struct seat *seat, enum verb verb)
 {
@@ -324,6 +353,7 @@ static void lock_verb(struct self *self, struct seat *seat, enum verb verb)
 	seat->base = seat->state;
 	seat->timing = draw_timing(self, seat);
 	seat->unlocked = false;
+	draw_terms(self, seat);
 	async = seat->timing.flags & ENTITYLOCK_ASYNC;
 	blocks = seat->state == HELD && !async;
 	if (blocks)
@@ -394,6 +424,7 @@ static void do_open(struct self *self, struct seat *seat)
 	set_draw(&seat->want, &self->random, shared->may, ENTITYLOCK_SET_MAX);
 	seat->verb = ACQUIRE;
 	seat->timing = no_wait;
+	seat->lease = 0;
 	ret = ioctl_set(self, seat, &seat->want, ENTITYLOCK_OPEN, &fence);
 	note(self, seat, ACQUIRE, ret);
 	if (ret < 0 || fence) {
@@ -483,9 +514,10 @@ static void do_extend(struct self *self, struct seat *seat)
 static void do_unlock(struct self *self, struct seat *seat)
 {
 	__u64 fence = chance(&self->random, 50) ? seat->fence : 0;
+	__u32 flags = chance(&self->random, 50) ? ENTITYLOCK_CONSISTENT : 0;
 
 	about_to_leave(seat);
-	expect(self, seat, UNLOCK, token_unlock(seat->fd, 0, fence), 0);
+	expect(self, seat, UNLOCK, token_unlock(seat->fd, flags, fence), 0);
 	seat->state = IDLE;
 }
 
@@ -494,10 +526,7 @@ static void do_close(struct self *self, struct seat *seat)
 	if (seat->state == HELD || (seat->state == PENDING && seat->base == HELD))
 		about_to_leave(seat);
 	seat->since = 0;
-	pthread_mutex_lock(&seat->lock);
-	expect(self, seat, CLOSE, close(seat->fd) ? -errno : 0, 0);
-	seat->fd = -1;
-	pthread_mutex_unlock(&seat->lock);
+	expect(self, seat, CLOSE, exchange_fd(seat, -1), 0);
 	seat->state = EMPTY;
 }
 
@@ -585,6 +614,97 @@ static void do_nothing_to_unlock(struct self *self, struct seat *seat)
 	expect(self, seat, UNLOCK, token_unlock(seat->fd, 0, 0), -EBADFD);
 }
 
+static int renew(struct seat *seat, __u64 lease)
+{
+	struct entitylock_renew arg = { .lease = lease };
+
+	return el_ioctl(seat->fd, ENTITYLOCK_IOC_RENEW, &arg);
+}
+
+static void do_renew(struct self *self, struct seat *seat)
+{
+	expect(self, seat, RENEW, renew(seat, HOUR), 0);
+}
+
+/* It was taken from the token, and nothing of it is ours. */
+static void do_close_lost(struct self *self, struct seat *seat)
+{
+	expect(self, seat, UNLOCK, token_unlock(seat->fd, 0, 0), -ESTALE);
+	expect(self, seat, CLOSE, exchange_fd(seat, -1), 0);
+	seat->state = EMPTY;
+}
+
+/* A lease that ends at once: UNLOCK comes in time if nobody was waiting. */
+static void do_expire(struct self *self, struct seat *seat)
+{
+	int ret;
+
+	about_to_leave(seat);
+	expect(self, seat, RENEW, renew(seat, 1), 0);
+	if (chance(&self->random, 30))
+		sched_yield();
+	ret = token_unlock(seat->fd, 0, seat->fence);
+	expect(self, seat, UNLOCK, ret, ret == -ESTALE ? ret : 0);
+	if (ret)
+		do_close_lost(self, seat);
+	else
+		seat->state = IDLE;
+}
+
+/* Shared holders may have the same number: what is ours alone is broken. */
+static void do_break(struct self *self, struct seat *seat)
+{
+	const struct item *item = &seat->set.items[seat->set.count - 1];
+	struct entitylock_break arg = { .fence = seat->fence };
+
+	if (item->mode == SHARED)
+		return;
+	if (set_is_gate(&seat->set)) {
+		arg.flags = ENTITYLOCK_GATE;
+	} else {
+		arg.name = ptr(name_of(item->what));
+		arg.name_len = strlen(name_of(item->what));
+	}
+	about_to_leave(seat);
+	expect(self, seat, BREAK, el_ioctl(self->domain, ENTITYLOCK_IOC_BREAK, &arg), 0);
+	do_close_lost(self, seat);
+}
+
+/*
+ * Park it, most often without an fd left, and claim it again.  Who is killed or
+ * held up in between has lost it when the parking ends.
+ */
+static void do_park(struct self *self, struct seat *seat)
+{
+	struct entitylock_park park = { .lease = scaled_ns(200 * NSEC_PER_MSEC) };
+	struct entitylock_claim claim = { 0 };
+	bool held = seat->state == HELD;
+	int fd, ret = 0;
+
+	if (held)
+		about_to_leave(seat);
+	expect(self, seat, PARK, el_ioctl(seat->fd, ENTITYLOCK_IOC_PARK, &park), 0);
+	memcpy(claim.cookie, park.cookie, sizeof(claim.cookie));
+	if (chance(&self->random, 70))
+		exchange_fd(seat, -1);
+	fd = el_ioctl(self->domain, ENTITYLOCK_IOC_CLAIM, &claim);
+	expect(self, seat, CLAIM, fd, fd == -ENOENT ? fd : fd < 0 ? 0 : fd);
+	if (seat->fd >= 0)
+		exchange_fd(seat, fd < 0 ? -1 : fd);
+	else if (fd >= 0)
+		set_fd(seat, fd);
+	if (fd >= 0 && held)
+		ret = renew(seat, HOUR);
+	if (fd < 0) {
+		seat->state = EMPTY;
+	} else if (ret == -ESTALE) {
+		do_close_lost(self, seat);
+	} else if (held) {
+		expect(self, seat, RENEW, ret, 0);
+		resumed(seat);
+	}
+}
+
 static int send_token(struct seat *seat)
 {
 	struct message message = { .fence = seat->fence };
@@ -621,7 +741,7 @@ static void do_send(struct self *self, struct seat *seat)
 		return;
 	}
 	expect(self, seat, SEND, ret, 0);
-	set_fd(seat, (close(seat->fd), -1));
+	exchange_fd(seat, -1);
 	seat->state = EMPTY;
 }
 
@@ -721,6 +841,7 @@ static const struct operation {
 
 	{ do_lock,		IDLE,	 70, ANYBODY,                0 },
 	{ do_close,		IDLE,	 20, ANYBODY,                0 },
+	{ do_park,		IDLE,	  3, ANYBODY,                DO_OWNERS },
 	{ do_info,		IDLE,	  3, ANYBODY,                0 },
 	{ do_poll,		IDLE,	  3, ANYBODY,                0 },
 	{ do_nothing_to_cancel,	IDLE,	  2, ANYBODY,                0 },
@@ -732,6 +853,10 @@ static const struct operation {
 	{ do_upgrade,		HELD,	 15, ANYBODY | ENTITIES,     0 },
 	{ do_downgrade,		HELD,	  8, ANYBODY | ENTITIES,     0 },
 	{ do_send,		HELD,	 10, NOT_FINISHER,           DO_HANDOVER },
+	{ do_renew,		HELD,	  5, ANYBODY,                DO_OWNERS },
+	{ do_expire,		HELD,	  4, ANYBODY,                DO_OWNERS },
+	{ do_break,		HELD,	  3, ANYBODY,                DO_OWNERS },
+	{ do_park,		HELD,	  4, ANYBODY,                DO_OWNERS },
 	{ do_dup,		HELD,	  3, ANYBODY,                0 },
 	{ do_info,		HELD,	  3, ANYBODY,                0 },
 	{ do_poll,		HELD,	  3, ANYBODY,                0 },
