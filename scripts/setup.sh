@@ -27,6 +27,7 @@ base_packages='
 	libc6-dev
 	libc6-dev-i386-cross
 	liburing-dev
+	libuv1-dev
 	make
 	pkg-config
 	procps

@@ -45,6 +45,12 @@ mkfifo gate
 entitylock run y -- sh -c 'read -r line' < gate &
 exec 3> gate
 soon listed '^y'
+uring 60 y w > granted
+is 'uring: the first that is free is taken' "$(cut -d , -f 1 granted | tr '\n' ' ')" \
+	'w: granted y: given up '
+is 'uring: time-out' "$(status uring 1 y y)" 1
+says 'uring: it says so' 'time is over'
+is 'uring: nobody waits any more' "$(cell y 5)" 0
 epoll 60 x y z > granted &
 waiter=$!
 soon grep -q z granted
@@ -52,10 +58,18 @@ soon grep -q z granted
 result $? 'epoll: those that are free are granted at once'
 ! epoll 1 y 2> err && grep -q 'time is over' err
 result $? 'epoll: the time ends'
+libuv 60 w y > granted.libuv &
+uv=$!
+soon grep -q w granted.libuv
+result $? 'libuv: what is free is granted at once'
+is 'libuv: time-out' "$(status libuv 1 y)" 1
+says 'libuv: it says so' 'time is over'
 echo >&3
 exec 3>&-
 wait $waiter
 result $? 'epoll: then the last is granted'
+wait $uv
+result $? 'libuv: then the last is granted'
 
 # V2: paused past the end of its lease, with and without somebody who came.
 mkfifo work
