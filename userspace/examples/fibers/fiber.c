@@ -30,6 +30,7 @@
 
 #define STACK		(64UL << 10)
 #define GUARD		(4UL << 10)
+#define BATCH		64	/* fibers that run, or have news, at a time */
 
 enum wish { TO_RUN, TO_WAIT, TO_END };
 
@@ -115,19 +116,18 @@ static void count_waiting(struct scheduler *s)
 		s->most_waiting = s->waiting;
 }
 
-/* Queues the fibers whose descriptors have news. */
-static void collect(struct scheduler *s, int timeout)
+/* Queues the fibers whose descriptors have news; an idle worker sleeps until there are. */
+static void collect(struct scheduler *s, bool idle)
 {
-	struct epoll_event events[64];
+	struct epoll_event events[BATCH];
 	int nr, i;
 	bool wake;
 
-	nr = epoll_wait(s->epoll, events, 64, timeout);
+	nr = epoll_wait(s->epoll, events, BATCH, idle ? -1 : 0);
 	if (nr < 0 && errno != EINTR)
 		die("epoll_wait");
 	pthread_mutex_lock(&s->lock);
-	if (timeout)
-		s->idle--;
+	s->idle -= idle;
 	for (i = 0; i < nr; i++) {
 		if (!events[i].data.ptr)
 			continue;	/* the bell */
@@ -148,8 +148,8 @@ static struct fiber *next_fiber(struct worker *worker)
 	bool over;
 
 	/* Those that run on and on must not keep the others waiting. */
-	if (++worker->resumed % 64 == 0)
-		collect(s, 0);
+	if (++worker->resumed % BATCH == 0)
+		collect(s, false);
 	for (;;) {
 		pthread_mutex_lock(&s->lock);
 		fiber = take(s);
@@ -159,7 +159,7 @@ static struct fiber *next_fiber(struct worker *worker)
 		pthread_mutex_unlock(&s->lock);
 		if (fiber || over)
 			return fiber;
-		collect(s, -1);
+		collect(s, true);
 	}
 }
 
