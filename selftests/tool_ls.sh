@@ -46,6 +46,15 @@ matches 'abandoned' "$(entitylock ls | tail -n 1)" '^x +abandoned +[0-9]+ +- +-$
 matches 'abandoned and held' "$(entitylock run x -- entitylock ls 2> err | tail -n 1)" '^x +held-exclusive, abandoned +[0-9]'
 entitylock break x
 
+# D5: bytes of all kinds, in a name and in a label, come out as ASCII and whole.
+is 'nothing to list, JSON' "$(entitylock ls --json)" $'{"schema": 1, "entities": [\n]}'
+odd=$'a b"#\\\n\e\xc3\xa9\xff,:\t'
+matches 'JSON' "$(entitylock run --label "$odd" "$odd" -- entitylock ls --json | sed -n 2p)" \
+	'^.{"name": "a b..#....x5c..x0a..x1b..xc3..xa9..xff,:..x09", "state": "held-exclusive", "abandoned": false, "fence": "[0-9]+", "holders": 1, "waiters": 0, "holder": .{"token": "[0-9]+", "mode": "exclusive", "pid": [0-9]+, "command": "entitylock", "label": "a b..#....x5c..x0a..x1b..xc3..xa9..xff,:..x09"}., "waiter": ..}$'
+long=$(printf 'x%.0s' {1..255})
+matches 'the longest name' "$(entitylock run "$long" -- entitylock ls --json)" "\"name\": \"$long\""
+is 'JSON or raw' "$(entitylock ls --json --raw 2> err; echo $?)" 125
+
 is 'argument too many' "$(entitylock ls x 2> err; echo $?)" 125
 says 'argument too many: message' "'x' is one argument too many"
 is 'unknown option' "$(entitylock ls --foo 2> err; echo $?)" 125

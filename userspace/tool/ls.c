@@ -216,6 +216,94 @@ static int print_raw(int domain)
 	return len < 0 ? -errno : 0;
 }
 
+/*
+ * Bytes as a JSON string of ASCII alone: what is not printable, and the backslash,
+ * is \xHH as in the kernel's listing, so that nothing is lost.
+ */
+static void put_json_string(const char *bytes, size_t len)
+{
+	unsigned char c;
+	size_t i;
+
+	putchar('"');
+	for (i = 0; i < len; i++) {
+		c = (unsigned char)bytes[i];
+		if (c < ' ' || c > '~' || c == '\\')
+			printf("\\\\x%02x", c);
+		else if (c == '"')
+			fputs("\\\"", stdout);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}
+
+static void put_json_parties(const char *key, const struct entitylock_list_party *parties,
+			     size_t nr)
+{
+	const struct entitylock_list_party *party;
+
+	printf(", \"%s\": [", key);
+	for (party = parties; party < parties + nr; party++) {
+		printf("%s{\"token\": \"%llu\", \"mode\": \"%s\", \"pid\": ",
+		       party == parties ? "" : ", ", (unsigned long long)party->id,
+		       party->mode == ENTITYLOCK_SHARED ? "shared" : "exclusive");
+		if (party->pid)
+			printf("%d", (int)party->pid);
+		else
+			fputs("null", stdout);
+		fputs(", \"command\": ", stdout);
+		put_json_string(party->comm, party->comm_len);
+		fputs(", \"label\": ", stdout);
+		put_json_string(party->label, party->label_len);
+		putchar('}');
+	}
+	putchar(']');
+}
+
+static void put_json_entry(const struct entitylock_list_entry *entry)
+{
+	fputs("{\"name\": ", stdout);
+	put_json_string(entry->name, entry->name_len);
+	fputs(", \"state\": ", stdout);
+	put_json_string(entry->state, strlen(entry->state));
+	printf(", \"abandoned\": %s, \"fence\": \"%llu\", \"holders\": %llu, \"waiters\": %llu",
+	       entry->abandoned ? "true" : "false", (unsigned long long)entry->fence,
+	       (unsigned long long)entry->holders, (unsigned long long)entry->waiters);
+	put_json_parties("holder", entry->holder, entry->nr_holder);
+	put_json_parties("waiter", entry->waiter, entry->nr_waiter);
+	putchar('}');
+}
+
+/* One object; an entity a line. */
+static int print_json(int domain)
+{
+	const struct entitylock_list_entry *entry;
+	const char *separator = "\n";
+	struct entitylock_list *list;
+	int ret;
+
+	ret = entitylock_list_open(domain, &list);
+	if (ret)
+		return ret;
+	fputs("{\"schema\": 1, \"entities\": [", stdout);
+	while ((ret = entitylock_list_next(list, &entry)) > 0) {
+		fputs(separator, stdout);
+		put_json_entry(entry);
+		separator = ",\n";
+	}
+	entitylock_list_close(list);
+	puts("\n]}");
+	return ret;
+}
+
+static int print(const struct request *request, int domain)
+{
+	if (request->raw)
+		return print_raw(domain);
+	return request->json ? print_json(domain) : print_table(domain);
+}
+
 int ls_main(int argc, char **argv)
 {
 	static struct request request;
@@ -227,7 +315,7 @@ int ls_main(int argc, char **argv)
 	domain = domain_open(&request, O_RDONLY);
 	if (domain < 0)
 		return EXIT_OWN_FAILURE;
-	err = request.raw ? print_raw(domain) : print_table(domain);
+	err = print(&request, domain);
 	close(domain);
 	if (err)
 		return domain_refused(&request, "list", ENTITYLOCK_VERB_LIST, err);

@@ -29,6 +29,7 @@ enum {
 	OPTION_PARK,
 	OPTION_FENCE,
 	OPTION_RAW,
+	OPTION_JSON,
 	OPTION_DOMAIN,
 	OPTION_DOMAIN_FD,
 	OPTION_MODE,
@@ -96,6 +97,8 @@ static const struct {
 	  "      --fence NUMBER  only from the holder of this fence\n" },
 	{ { "raw", no_argument, NULL, OPTION_RAW }, LS,
 	  "      --raw           print the lines of the kernel as they are\n" },
+	{ { "json", no_argument, NULL, OPTION_JSON }, LS,
+	  "      --json          print JSON, of which the schema has a number\n" },
 	{ { "mode", required_argument, NULL, OPTION_MODE }, DOMAIN_CREATE,
 	  "      --mode OCTAL    who may do what in a new domain (0700): owner, group and\n"
 	  "                      others, r (4) list, w (2) lock, x (1) take the gate\n" },
@@ -342,6 +345,9 @@ static int take_option(struct parser *parser, int code)
 	case OPTION_RAW:
 		request->raw = true;
 		return PARSED;
+	case OPTION_JSON:
+		request->json = true;
+		return PARSED;
 	case 'n':
 		request->nonblock = true;
 		return PARSED;
@@ -432,6 +438,8 @@ static int check_options(const struct request *request)
 			    "--inherit lets the lock outlive the command, so its status tells nothing; leave out --robust and --consistent");
 	if (request->unlock && request->park)
 		return fail(request->sub, "--unlock and --park exclude each other; leave one out");
+	if (request->raw && request->json)
+		return fail(request->sub, "--raw and --json exclude each other; leave one out");
 	return PARSED;
 }
 

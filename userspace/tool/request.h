@@ -52,6 +52,7 @@ struct request {
 	bool mode_given;
 	uint32_t mode;
 	bool raw;
+	bool json;
 	bool nonblock;
 	bool timed;
 	uint64_t timeout;
