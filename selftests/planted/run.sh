@@ -14,8 +14,8 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 # What runs, and what it must report, in its output or in the kernel's log.
 declare -A command=(
 	[uaf]='selftests/run.sh acquire'
-	[inversion]='selftests/run.sh acquire'
-	[leak]='selftests/kmemleak.sh acquire'
+	[inversion]='selftests/run.sh acquire async'
+	[leak]='selftests/kmemleak.sh fdinfo'
 	[entityleak]='selftests/run.sh acquire'
 	[unwind]='selftests/run.sh failnth'
 )
