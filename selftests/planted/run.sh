@@ -16,7 +16,7 @@ declare -A command=(
 	[uaf]='selftests/run.sh acquire'
 	[inversion]='selftests/run.sh acquire async'
 	[leak]='selftests/kmemleak.sh fdinfo'
-	[entityleak]='selftests/run.sh acquire'
+	[entityleak]='selftests/run.sh fdinfo'
 	[unwind]='selftests/run.sh failnth'
 )
 declare -A report=(
