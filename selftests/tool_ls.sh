@@ -50,7 +50,7 @@ entitylock break x
 is 'nothing to list, JSON' "$(entitylock ls --json)" $'{"schema": 1, "entities": [\n]}'
 odd=$'a b"#\\\n\e\xc3\xa9\xff,:\t'
 matches 'JSON' "$(entitylock run --label "$odd" "$odd" -- entitylock ls --json | sed -n 2p)" \
-	'^.{"name": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "state": "held-exclusive", "abandoned": false, "fence": "[0-9]+", "holders": 1, "waiters": 0, "holder": .{"token": "[0-9]+", "mode": "exclusive", "pid": [0-9]+, "command": "entitylock", "label": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09"}., "waiter": ..}$'
+	'^[{]"name": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "state": "held-exclusive", "abandoned": false, "fence": "[0-9]+", "holders": 1, "waiters": 0, "holder": .[{]"token": "[0-9]+", "mode": "exclusive", "pid": [0-9]+, "command": "entitylock", "label": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09"[}]., "waiter": ..[}]$'
 long=$(printf 'x%.0s' {1..255})
 matches 'the longest name' "$(entitylock run "$long" -- entitylock ls --json)" "\"name\": \"$long\""
 is 'JSON or raw' "$(entitylock ls --json --raw 2> err; echo $?)" 125
