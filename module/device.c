@@ -58,6 +58,17 @@ static struct el_opening *opening_of(const struct file *file)
 	return container_of(seq->private, struct el_opening, listing);
 }
 
+/* The first use: what the opener may do where the fd is now, and there it stays. */
+static u8 settle(struct el_opening *opening, const struct file *file)
+{
+	lockdep_assert_held(&opening->mutex);
+	if (!opening->rights)
+		/* Pairs with the acquire in use(). */
+		smp_store_release(&opening->rights,
+				  el_domain_rights(opening->listing.domain, file) | EL_USED);
+	return opening->rights;
+}
+
 /**
  * use - let an fd be used
  * @file: the fd's file
@@ -69,18 +80,13 @@ static struct el_opening *opening_of(const struct file *file)
 static u8 use(struct file *file)
 {
 	struct el_opening *opening = opening_of(file);
-	/* Pairs with the release below: the domain is that of the rights. */
+	/* Pairs with the release in settle(): the domain is that of the rights. */
 	u8 rights = smp_load_acquire(&opening->rights);
 
 	if (likely(rights))
 		return rights;
 	mutex_lock(&opening->mutex);
-	if (!opening->rights) {
-		rights = el_domain_rights(opening->listing.domain, file);
-		/* Pairs with the acquire above. */
-		smp_store_release(&opening->rights, rights | EL_USED);
-	}
-	rights = opening->rights;
+	rights = settle(opening, file);
 	mutex_unlock(&opening->mutex);
 	return rights;
 }
@@ -245,14 +251,16 @@ static bool may_enter(const struct el_domain *domain, const struct file *file)
 	return !(file->f_mode & FMODE_WRITE) || rights & (EL_MAY_LOCK | EL_MAY_GATE);
 }
 
-/* Exchange the domain of an fd that was not used. */
-static int move(struct el_opening *opening, struct el_domain **domain)
+/* Exchange the domain of an fd that was not used; this is its first use. */
+static int move(const struct file *file, struct el_domain **domain)
 {
+	struct el_opening *opening = opening_of(file);
 	int ret = -EBUSY;
 
 	mutex_lock(&opening->mutex);
 	if (!opening->rights) {
 		swap(opening->listing.domain, *domain);
+		settle(opening, file);
 		ret = 0;
 	}
 	mutex_unlock(&opening->mutex);
@@ -262,7 +270,6 @@ static int move(struct el_opening *opening, struct el_domain **domain)
 /* DOMAIN: move the fd to another domain.  The results are written first. */
 static long device_domain(struct file *file, unsigned int cmd, void __user *user)
 {
-	struct el_opening *opening = opening_of(file);
 	struct entitylock_domain args;
 	struct el_domain *domain;
 	int ret;
@@ -272,7 +279,7 @@ static long device_domain(struct file *file, unsigned int cmd, void __user *user
 		ret = check_domain(&args);
 	if (ret)
 		return ret;
-	if (READ_ONCE(opening->rights))
+	if (READ_ONCE(opening_of(file)->rights))
 		return -EBUSY;
 	domain = find_domain(file, &args);
 	if (IS_ERR(domain))
@@ -285,9 +292,7 @@ static long device_domain(struct file *file, unsigned int cmd, void __user *user
 	if (!ret)
 		ret = el_args_write(user, _IOC_SIZE(cmd), &args, sizeof(args));
 	if (!ret)
-		ret = move(opening, &domain);
-	if (!ret)
-		use(file);
+		ret = move(file, &domain);
 	el_domain_put(domain);
 	return ret;
 }

@@ -507,4 +507,32 @@ TEST_F(users, D1_move_against_the_first_use)
 	close(shop);
 }
 
+/* D1: two moves of the same fd: one is first, and there it is. */
+TEST_F(users, D1_move_against_another_move)
+{
+	int shop = domain_make("shop", 0700), other = domain_make("other", 0700);
+
+	ASSERT_LE(0, shop);
+	ASSERT_LE(0, other);
+	for (unsigned int i = 0; i < scaled(500, 50); i++) {
+		struct mover mover = { .fd = domain_open(O_RDWR) };
+		int moved, token;
+		pthread_t thread;
+
+		ASSERT_LE(0, mover.fd);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, move_it, &mover));
+		start_together(&mover.line, 2);
+		moved = domain_move(mover.fd, "other", 0, 0);
+		pthread_join(thread, NULL);
+		ASSERT_EQ(-EBUSY, moved + mover.moved);
+		token = hold(mover.fd, "a");
+		ASSERT_LE(0, token);
+		ASSERT_EQ(-EAGAIN, try_lock(moved ? shop : other, "a", EXCLUSIVE));
+		close(token);
+		close(mover.fd);
+	}
+	close(shop);
+	close(other);
+}
+
 SELFTEST_MAIN
