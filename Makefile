@@ -18,7 +18,7 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup vm demo test test-debug test-planted check bench torture torture-prove clean help
+.PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted check bench torture torture-prove clean help
 
 all: module userspace
 
@@ -47,6 +47,10 @@ test-debug: TIMEOUT := 3600
 test-debug: KERNEL := debug
 test test-debug: all selftests
 	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
+
+test-leaks: KERNEL := debug
+test-leaks: all selftests
+	@$(vm_run) --timeout 3600 --append 'kmemleak=on slab_debug=F' -- selftests/kmemleak.sh $(TESTS)
 
 # Modules with a fault to order, each to be found by what looks for its kind.
 test-planted: KERNEL := debug
@@ -90,6 +94,7 @@ help:
 #? make demo            real processes coordinating through the module, in a virtual machine
 #? make test            the self-tests, in a virtual machine (TESTS='fifo 32/fifo': only those)
 #? make test-debug      the same on the sanitised kernel
+#? make test-leaks      nothing is left in memory that nothing refers to (kmemleak)
 #? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/

@@ -26,7 +26,7 @@ declare -A report=(
 	[entityleak]='entitylock: an entity leaked'
 	[unwind]='changed reserved fds'
 )
-declare -A append=([leak]='kmemleak=on')
+declare -A append=([leak]='kmemleak=on slab_debug=F')
 
 # caught FAULT: build, boot, run; the output goes to build/planted/FAULT.log
 caught()
