@@ -37,6 +37,7 @@
 #include "order.h"
 #include "park.h"
 #include "token.h"
+#include "trace.h"
 #include "wait.h"
 #include "watch.h"
 
@@ -216,9 +217,20 @@ static bool give_up(struct el_token *token, int error)
 {
 	if (!el_token_leave(token, ENTITYLOCK_PENDING))
 		return false;
+	el_trace(cancel, token, el_trace_first(token), error);
 	undo(token, token->kind, token->attempt);
 	el_token_left(token, state_before(token->kind), error);
 	return true;
+}
+
+static void trace_release(struct el_token *token, enum el_end how)
+{
+	u64 held = el_token_age(token);
+
+	if (token->gate)
+		el_trace(gate_release, token, NULL, how, held);
+	else
+		el_trace(release, token, el_trace_first(token), how, held);
 }
 
 static void end_holds(struct el_token *token, enum el_end how)
@@ -240,6 +252,7 @@ static void release(struct el_token *token, enum el_end how, int error)
 {
 	if (!el_token_leave(token, ENTITYLOCK_HELD))
 		return;
+	trace_release(token, how);
 	end_holds(token, how);
 	el_token_left(token, ENTITYLOCK_IDLE, error);
 }
@@ -256,7 +269,8 @@ static void see_to_lease(struct el_token *token)
 	lockdep_assert_held(&token->mutex);
 	if (likely(!READ_ONCE(token->lease_end)))
 		return;
-	if (el_watch_waiters(token) && el_token_expire(token) == EL_LOST) {
+	if (el_watch_waiters(token) &&
+	    el_token_expire(token, el_trace_first(token)) == EL_LOST) {
 		end_holds(token, EL_VANISHED);
 		return;
 	}
@@ -351,11 +365,13 @@ static void go_on(struct el_token *token)
 }
 
 /* Block until the attempt has ended.  Return: its result. */
-static int block(struct el_token *token, struct el_waiter *waiter,
+static int block(struct el_token *token, struct el_waiter *waiter, enum el_cause cause,
 		 const struct el_deadline *deadline, struct el_grant *grant)
 {
+	struct el_blocked blocked;
 	int ret;
 
+	el_blocked_begin(&blocked, token, cause);
 	for (;;) {
 		ret = el_wait_sleep(waiter, deadline);
 		if (READ_ONCE(waiter->result) != -EINPROGRESS)
@@ -375,6 +391,7 @@ static int block(struct el_token *token, struct el_waiter *waiter,
 	spin_lock(&token->lock);
 	WARN_ON_ONCE(token->waiter == waiter);
 	spin_unlock(&token->lock);
+	el_blocked_end(&blocked, token, waiter->result);
 	grant->fence = waiter->fence;
 	grant->result = waiter->told;
 	return waiter->result;
@@ -382,10 +399,11 @@ static int block(struct el_token *token, struct el_waiter *waiter,
 
 /* The end of a verb that made an attempt, after the token's mutex was let go. */
 static int finish(struct el_token *token, int ret, struct el_waiter *waiter,
-		  const struct el_deadline *deadline, struct el_grant *grant)
+		  enum el_cause cause, const struct el_deadline *deadline,
+		  struct el_grant *grant)
 {
 	if (ret == -EINPROGRESS && waiter)
-		ret = block(token, waiter, deadline, grant);
+		ret = block(token, waiter, cause, deadline, grant);
 	return ret;
 }
 
@@ -473,7 +491,7 @@ int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 	if (!ret)
 		ret = attempt(token, EL_LOCK, deadline, async ? NULL : &waiter, grant);
 	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
+	return finish(token, ret, async ? NULL : &waiter, EL_FOR_ENTITY, deadline, grant);
 }
 
 static void want_exclusive(struct el_token *token)
@@ -522,7 +540,7 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
 	ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
 out:
 	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
+	return finish(token, ret, async ? NULL : &waiter, EL_FOR_CONVERT, deadline, grant);
 }
 
 /**
@@ -550,6 +568,7 @@ int el_attempt_downgrade(struct el_token *token, u64 fence)
 		}
 		settle_marks(token);
 		el_token_succeeded(token);
+		el_trace(convert, token, el_trace_first(token));
 	}
 	mutex_unlock(&token->mutex);
 	return ret;
@@ -636,7 +655,7 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
 	}
 	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
+	return finish(token, ret, async ? NULL : &waiter, EL_FOR_EXTEND, deadline, grant);
 }
 
 /* Is it that grant which the token holds, perhaps while it waits for more? */
@@ -726,6 +745,7 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 	else if (token->granted == grant->attempt)
 		give_up(token, -ECANCELED);
 	if (token->granted == grant->attempt && el_token_leave(token, ENTITYLOCK_HELD)) {
+		trace_release(token, EL_TAKEN_BACK);
 		undo(token, grant->kind, grant->attempt);
 		el_token_ungrant(token, grant->before, grant->granted_before);
 		el_token_left(token, state_before(grant->kind), 0);
@@ -813,7 +833,7 @@ void el_attempt_unpark(struct el_token *token)
 void el_attempt_expire(struct el_token *token)
 {
 	mutex_lock(&token->mutex);
-	if (el_token_expire(token) == EL_LOST)
+	if (el_token_expire(token, el_trace_first(token)) == EL_LOST)
 		end_holds(token, EL_VANISHED);
 	mutex_unlock(&token->mutex);
 }

@@ -353,6 +353,7 @@ static void show_domain(struct seq_file *seq, const struct el_domain *domain)
 	seq_printf(seq, "mode:\t0%o\n", el_domain_mode(domain));
 	seq_printf(seq, "owner:\t%u\n", from_kuid_munged(ns, domain->owner));
 	seq_printf(seq, "entities:\t%d\n", atomic_read(&domain->table.nelems));
+	el_stats_show(seq, domain);
 }
 
 /* DOMAIN may exchange it; somebody who looks is no use of the fd. */

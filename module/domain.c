@@ -133,9 +133,12 @@ static struct el_domain *domain_new(const struct el_domain_id *id)
 	ret = el_gate_init(&domain->gate);
 	if (ret)
 		goto err_free;
-	ret = el_entities_init(&domain->table);
+	ret = el_stats_init(domain);
 	if (ret)
 		goto err_gate;
+	ret = el_entities_init(&domain->table);
+	if (ret)
+		goto err_stats;
 	el_leases_init(&domain->leases);
 	domain->seed = get_random_u32();
 	/* Above all that was: it counts as a change of every name. */
@@ -154,6 +157,8 @@ static struct el_domain *domain_new(const struct el_domain_id *id)
 	INIT_LIST_HEAD(&domain->dormant);
 	return domain;
 
+err_stats:
+	el_stats_destroy(domain);
 err_gate:
 	el_gate_destroy(&domain->gate);
 err_free:
@@ -165,6 +170,7 @@ static void domain_free(struct el_domain *domain)
 {
 	WARN_ON_ONCE(domain->leases.count || !llist_empty(&domain->notices));
 	el_entities_destroy(&domain->table);
+	el_stats_destroy(domain);
 	el_gate_destroy(&domain->gate);
 	put_user_ns(domain->ns);
 	kfree(domain);

@@ -12,6 +12,7 @@
 
 #include "gate.h"
 #include "lease.h"
+#include "stats.h"
 
 struct file;
 struct user_namespace;
@@ -54,6 +55,7 @@ struct el_domain_id {
  * @seed: key of the names' hash; constant.
  * @gate: the gate.
  * @leases: leased holders.
+ * @stats: what has happened in it, per CPU.
  * @refs: references: domain fds, tokens, @work while it is queued or runs.  A
  *	domain without any is dormant if there are marks in it, otherwise gone.
  * @notices: entities that the worker shall see to, newest first; each holds a
@@ -76,6 +78,7 @@ struct el_domain {
 	u32 seed;
 	struct el_gate gate;
 	struct el_leases leases;
+	struct el_stats __percpu *stats;
 	refcount_t refs;
 	struct llist_head notices;
 	struct work_struct work;

@@ -44,6 +44,7 @@
 #include "lease.h"
 #include "mark.h"
 #include "token.h"
+#include "trace.h"
 #include "watch.h"
 
 int el_gate_init(struct el_gate *gate)
@@ -85,7 +86,8 @@ static void count_out(struct el_gate *gate)
 	preempt_enable();
 }
 
-static bool drained(struct el_gate *gate)
+/* el_gate_in_flight - operations that are counted in; never less than there are */
+unsigned long el_gate_in_flight(const struct el_gate *gate)
 {
 	unsigned long in = 0, out = 0;
 	int cpu;
@@ -96,7 +98,7 @@ static bool drained(struct el_gate *gate)
 	smp_rmb();
 	for_each_possible_cpu(cpu)
 		in += READ_ONCE(per_cpu_ptr(gate->count, cpu)->in);
-	return in == out;
+	return in - out;
 }
 
 /* Grant the gate if it is awaited and nothing is in flight. */
@@ -105,10 +107,10 @@ static void drain(struct el_gate *gate)
 	struct el_token *token = gate->awaited;
 
 	lockdep_assert_held(&gate->lock);
-	if (!token || !drained(gate))
+	if (!token || el_gate_in_flight(gate))
 		return;
 	token->result = gate->mark ? ENTITYLOCK_ABANDONED : 0;
-	/* Raised by all that was granted before, which drained() has seen. */
+	/* Raised by all that was granted before, which the sum has seen. */
 	token->floor = max(token->floor, el_fence_max());
 	if (!el_token_grant(token))
 		return;		/* it gives up, and will leave */
@@ -121,6 +123,8 @@ static void drain(struct el_gate *gate)
 
 static void enqueue(struct el_gate *gate, struct el_token *token)
 {
+	el_stats_wait(token);
+	el_trace(queue, token, NULL);
 	list_add_tail(&token->gate_link, &gate->queue);
 	gate->nr_queued++;
 	if (gate->holder) {
@@ -166,6 +170,7 @@ static void next_phase(struct el_domain *domain)
 	} else if (token->gate) {
 		dequeue(gate, token);
 		gate->awaited = token;
+		el_trace(gate_await, token, NULL);
 		el_watch_notice_gate(domain);
 		el_lease_notice_gate(domain);
 		drain(gate);
@@ -186,8 +191,10 @@ static void end_hold(struct el_domain *domain, enum el_end how)
 		WRITE_ONCE(gate->version, token->fence);
 		el_watch_notice_gate(domain);
 	}
-	if (how == EL_VANISHED && token->robust && !gate->mark)
+	if (how == EL_VANISHED && token->robust && !gate->mark) {
 		gate->mark = el_mark_take(token);
+		el_trace(abandon, token, NULL);
+	}
 }
 
 /* Somebody wants what the gate's holder has: its lease may have run out. */
@@ -196,7 +203,7 @@ static void expire_holder(struct el_domain *domain)
 	struct el_gate *gate = &domain->gate;
 
 	lockdep_assert_held(&gate->lock);
-	if (!gate->holder || el_token_expire(gate->holder) != EL_LOST)
+	if (!gate->holder || el_token_expire(gate->holder, NULL) != EL_LOST)
 		return;
 	end_hold(domain, EL_VANISHED);
 	next_phase(domain);
@@ -300,6 +307,8 @@ int el_gate_request(struct el_token *token, bool wait)
 		if (gate->holder == token) {
 			ret = 0;
 		} else if (wait) {
+			el_stats_wait(token);
+			el_trace(gate_await, token, NULL);
 			el_watch_notice_gate(domain);
 			el_lease_notice_gate(domain);
 		} else {
@@ -366,7 +375,7 @@ int el_gate_break(struct el_domain *domain, u64 fence)
 
 	spin_lock(&gate->lock);
 	if (gate->holder)
-		loss = el_token_lose(gate->holder, fence);
+		loss = el_token_lose(gate->holder, fence, NULL);
 	if (loss == EL_LOST) {
 		end_hold(domain, EL_VANISHED);
 		next_phase(domain);

@@ -58,6 +58,7 @@ struct el_gate {
 
 int el_gate_init(struct el_gate *gate);
 void el_gate_destroy(struct el_gate *gate);
+unsigned long el_gate_in_flight(const struct el_gate *gate);
 int el_gate_enter(struct el_token *token, bool wait);
 void el_gate_exit(struct el_token *token);
 int el_gate_request(struct el_token *token, bool wait);

@@ -16,6 +16,7 @@
 #include "lease.h"
 #include "mark.h"
 #include "token.h"
+#include "trace.h"
 #include "watch.h"
 
 /**
@@ -128,6 +129,7 @@ static void lower(struct el_hold *hold, u8 mode, enum el_end how)
 	    !entity->mark) {
 		entity->mark = el_mark_take(token);
 		refcount_inc(&entity->refs);
+		el_trace(abandon, token, hold);
 	}
 	if (unlikely(hold->leased) && !mode) {
 		hold->leased = false;
@@ -152,7 +154,7 @@ static bool expired(const struct el_hold *hold)
 
 	if (likely(!hold->leased && READ_ONCE(token->state) != ENTITYLOCK_LOST))
 		return false;
-	return el_token_expire(token) == EL_LOST;
+	return el_token_expire(token, hold) == EL_LOST;
 }
 
 /**
@@ -247,6 +249,8 @@ int el_hold_request(struct el_hold *hold, bool last, int refusal)
 		ret = refusal;
 	} else {
 		hold->last = last;
+		el_stats_wait(hold->token);
+		el_trace(queue, hold->token, hold);
 		el_queue_wait(queue, hold);
 		el_watch_notice(hold->token->domain, entity);
 		see_to_leases(hold->token->domain, entity);
@@ -354,7 +358,7 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 	spin_lock(&entity->lock);
 	for (left = queue->nr_holders; left && queue->nr_holders; left--) {
 		hold = list_first_entry(&queue->holders, struct el_hold, link);
-		loss = el_token_lose(hold->token, fence);
+		loss = el_token_lose(hold->token, fence, hold);
 		broken |= loss != EL_KEPT;
 		if (loss == EL_LOST)
 			end(hold, EL_VANISHED);

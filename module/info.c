@@ -44,7 +44,7 @@ static void fill(struct entitylock_info *info, const struct el_token *token)
 	info->id = token->id;
 	info->fence = token->fence;
 	info->lease_left = el_lease_left(token);
-	info->age = jiffies64_to_nsecs(get_jiffies_64() - token->since);
+	info->age = el_token_age(token);
 	info->flags = 0;
 	if (token->state == ENTITYLOCK_PENDING && token->kind == EL_RAISE)
 		info->flags |= ENTITYLOCK_HOLDING;
@@ -194,19 +194,46 @@ static const char *state_name(u8 state)
 	}
 }
 
+/* Most entities that fdinfo names. */
+#define EL_NAMED_MAX	16
+
+static void show_entities(struct seq_file *seq, const struct el_token *token)
+{
+	const struct el_entity *entity;
+	const struct el_hold *hold;
+	u32 i;
+
+	lockdep_assert_held(&token->mutex);
+	el_for_each_hold(hold, token, i) {
+		if (i == EL_NAMED_MAX)
+			break;
+		entity = hold->entity;
+		seq_printf(seq, "entity:\t%c ", hold->want == ENTITYLOCK_EXCLUSIVE ? 'x' : 's');
+		el_seq_escape(seq, entity->name, entity->name_len, EL_SPECIAL);
+		seq_putc(seq, '\n');
+	}
+}
+
 /* el_token_show_fdinfo - a line for each thing that a token tells of itself */
 void el_token_show_fdinfo(struct seq_file *seq, struct file *file)
 {
 	struct pid_namespace *ns = proc_pid_ns(file_inode(seq->file)->i_sb);
 	struct el_token *token = file->private_data;
+	u32 waiters;
 
 	mutex_lock(&token->mutex);
+	waiters = el_watch_waiters(token);
 	spin_lock(&token->lock);
 	seq_printf(seq, "state:\t%s\n", state_name(token->state));
 	seq_printf(seq, "id:\t%llu\n", token->id);
 	seq_printf(seq, "fence:\t%llu\n", token->fence);
 	seq_printf(seq, "gate:\t%d\n", token->gate);
 	seq_printf(seq, "count:\t%u\n", token->count);
+	seq_printf(seq, "waiters:\t%u\n", waiters);
+	seq_printf(seq, "error:\t%d\n", token->error);
+	seq_printf(seq, "age:\t%llu\n", el_token_age(token));
+	if (el_lease_left(token) != ENTITYLOCK_FOREVER)
+		seq_printf(seq, "lease:\t%llu\n", el_lease_left(token));
 	seq_printf(seq, "owner:\t%d\n", pid_nr_ns(token->owner, ns));
 	seq_puts(seq, "comm:\t");
 	el_seq_escape(seq, token->comm, strnlen(token->comm, sizeof(token->comm)),
@@ -216,5 +243,6 @@ void el_token_show_fdinfo(struct seq_file *seq, struct file *file)
 		el_seq_escape(seq, token->label->text, token->label->len, EL_SPECIAL);
 	seq_putc(seq, '\n');
 	spin_unlock(&token->lock);
+	show_entities(seq, token);
 	mutex_unlock(&token->mutex);
 }

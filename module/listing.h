@@ -29,6 +29,7 @@ void el_listing_end(struct el_listing *listing);
 #define EL_SPECIAL	"#\\"
 #define EL_SPECIAL_ITEM	"#\\:,"
 
+size_t el_escape(char *to, const char *text, size_t len, const char *special);
 void el_seq_escape(struct seq_file *seq, const char *text, size_t len, const char *special);
 
 #endif /* EL_LISTING_H */

@@ -25,6 +25,7 @@
 #include "lease.h"
 #include "park.h"
 #include "token.h"
+#include "trace.h"
 #include "user.h"
 
 #define PARK_LEAST	offsetofend(struct entitylock_park, cookie)
@@ -156,6 +157,7 @@ long el_park(struct file *file, unsigned int cmd, void __user *user)
 		parking->file = get_file(file);
 		token->parking = parking;
 		insert(parking);
+		el_trace(park, token, el_trace_first(token));
 	}
 	mutex_unlock(&token->mutex);
 	if (!ret)
@@ -202,6 +204,8 @@ long el_claim(struct el_domain *domain, u8 rights, unsigned int cmd, void __user
 	token->parking = NULL;
 	el_attempt_unpark(token);
 	ret = el_token_check(token, ENTITYLOCK_LOST) ? 0 : -ENOENT;
+	if (!ret)
+		el_trace(claim, token, el_trace_first(token));
 	mutex_unlock(&token->mutex);
 	if (ret) {
 		/* Broken, or its time was over: the worker would have ended it. */
@@ -228,7 +232,8 @@ void el_park_check(struct el_token *token)
 	lockdep_assert_held(&token->mutex);
 	if (likely(!parking))
 		return;
-	if (READ_ONCE(token->state) != ENTITYLOCK_LOST && el_token_expire(token) != EL_LOST)
+	if (READ_ONCE(token->state) != ENTITYLOCK_LOST &&
+	    el_token_expire(token, el_trace_first(token)) != EL_LOST)
 		return;
 	/* Otherwise a claim has it, and will find it LOST. */
 	if (!remove(parking))

@@ -34,7 +34,9 @@
 #include "fence.h"
 #include "info.h"
 #include "lease.h"
+#include "stats.h"
 #include "token.h"
+#include "trace.h"
 #include "uring.h"
 #include "user.h"
 #include "verbs.h"
@@ -179,6 +181,7 @@ struct el_token *el_token_new(struct el_domain *domain)
 	INIT_WORK(&token->work, token_work);
 	token->id = new_id();
 	token->since = get_jiffies_64();
+	this_cpu_inc(domain->stats->tokens);
 	return token;
 }
 
@@ -192,7 +195,9 @@ void el_token_put(struct el_token *token)
 {
 	if (!refcount_dec_and_test(&token->refs))
 		return;
-	WARN_ON_ONCE(token->count || token->entered || atomic_read(&token->reserved));
+	WARN_ON_ONCE(token->count || token->entered || token->queued ||
+		     atomic_read(&token->reserved));
+	this_cpu_dec(token->domain->stats->tokens);
 	el_user_put(token->user);
 	put_pid(token->owner);
 	if (!el_break_leak())
@@ -297,10 +302,18 @@ static void set_state(struct el_token *token, u8 state)
 	token->since = get_jiffies_64();
 }
 
+/* el_token_age - nanoseconds since its state last changed, to a timer tick */
+u64 el_token_age(const struct el_token *token)
+{
+	return jiffies64_to_nsecs(get_jiffies_64() - token->since);
+}
+
 static void set_lost(struct el_token *token)
 {
 	lockdep_assert_held(&token->lock);
 	token->partial = token->state == ENTITYLOCK_PENDING;
+	el_stats_waited(token);
+	el_stats_held(token);
 	set_state(token, ENTITYLOCK_LOST);
 	token->error = -ESTALE;
 	el_lease_end(token);
@@ -308,6 +321,14 @@ static void set_lost(struct el_token *token)
 	tell_waiter(token, -ESTALE);
 	wake_pollers(token, EPOLLERR | EPOLLHUP);
 	el_token_todo(token);
+}
+
+static void trace_granted(struct el_token *token, u64 waited)
+{
+	if (token->gate)
+		trace_entitylock_gate_grant(token, NULL, waited);
+	else
+		trace_entitylock_grant(token, el_trace_first(token), waited);
 }
 
 /**
@@ -329,6 +350,7 @@ bool el_token_pend(struct el_token *token, enum el_attempt_kind kind)
 		token->async = false;
 		token->kind = kind;
 		set_state(token, ENTITYLOCK_PENDING);
+		trace_entitylock_request(token, el_trace_first(token));
 	}
 	spin_unlock(&token->lock);
 	return pends;
@@ -345,6 +367,7 @@ bool el_token_pend(struct el_token *token, enum el_attempt_kind kind)
 bool el_token_grant(struct el_token *token)
 {
 	bool granted;
+	u64 waited;
 
 	spin_lock(&token->lock);
 	if (token->kind == EL_RAISE && el_lease_expired(token))
@@ -356,6 +379,10 @@ bool el_token_grant(struct el_token *token)
 		WRITE_ONCE(token->fence, token->used);
 		token->granted = token->attempt;
 		token->error = 0;
+		waited = el_stats_waited(token);
+		el_stats_granted(token->domain, waited);
+		/* As long as it is PENDING nobody changes its set. */
+		trace_granted(token, waited);
 		set_state(token, ENTITYLOCK_HELD);
 		if (token->kind == EL_LOCK && unlikely(token->lease_len) && !token->parked)
 			el_lease_begin(token);
@@ -464,6 +491,8 @@ bool el_token_leave(struct el_token *token, u8 from)
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
 	left = token->state == from;
+	if (left && from == ENTITYLOCK_HELD)
+		el_stats_held(token);
 	if (left)
 		WRITE_ONCE(token->state, EL_LEAVING);
 	spin_unlock(&token->lock);
@@ -482,6 +511,7 @@ void el_token_left(struct el_token *token, u8 state, int error)
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
 	WARN_ON_ONCE(token->state != EL_LEAVING);
+	el_stats_waited(token);
 	el_alarm_disarm(token);
 	if (error && token->async)
 		token->error = error;
@@ -502,10 +532,11 @@ void el_token_left(struct el_token *token, u8 state, int error)
 /**
  * el_token_expire - take from a token what it holds, if its lease has run out
  * @token: the token
+ * @at: one of its holds, or NULL
  *
  * Context: somebody wants it; as el_token_lose().
  */
-enum el_loss el_token_expire(struct el_token *token)
+enum el_loss el_token_expire(struct el_token *token, const struct el_hold *at)
 {
 	enum el_loss loss = EL_KEPT;
 
@@ -517,6 +548,7 @@ enum el_loss el_token_expire(struct el_token *token)
 		if (token->state == EL_LEAVING) {
 			token->doomed = true;
 		} else {
+			trace_entitylock_expire(token, at);
 			set_lost(token);
 			loss = EL_LOST;
 		}
@@ -539,12 +571,13 @@ int el_token_check(const struct el_token *token, u8 state)
  * el_token_lose - take from a token what it holds
  * @token: a token that holds something, perhaps while it waits for more
  * @fence: only if it carries this number; 0 = any
+ * @at: its hold there, or NULL
  *
  * Context: under the lock of what is to be taken, an entity or the gate.
  * Return: what to do with its hold there.  The others are ended by the worker,
  * and whoever meets one of them before treats it as gone.
  */
-enum el_loss el_token_lose(struct el_token *token, u64 fence)
+enum el_loss el_token_lose(struct el_token *token, u64 fence, const struct el_hold *at)
 {
 	enum el_loss loss = EL_GOING;
 	bool holds_grant;
@@ -557,8 +590,10 @@ enum el_loss el_token_lose(struct el_token *token, u64 fence)
 		token->doomed = true;
 	} else {
 		loss = EL_LOST;
-		if (token->state != ENTITYLOCK_LOST)
+		if (token->state != ENTITYLOCK_LOST) {
+			trace_entitylock_break(token, at);
 			set_lost(token);
+		}
 	}
 	spin_unlock(&token->lock);
 	return loss;

@@ -81,7 +81,8 @@ struct el_waiter {
  * @mutex: serialises verbs and the worker: it guards the set and the attempt,
  *	and is held from the start of a transition to its end, never while a
  *	verb waits or touches user memory.
- * @lock: guards @state, @fence, @error, @waiter, @owner, @comm, @label, @since.
+ * @lock: guards @state, @fence, @error, @waiter, @owner, @comm, @label, @since,
+ *	@queued.
  *	It nests inside an entity's lock and the gate's.
  * @refs: the file's reference, and short ones: of those who grant, and of
  *	the worker.
@@ -142,6 +143,8 @@ struct el_waiter {
  * @comm: name of its leader then.
  * @label: what it is, or NULL.
  * @since: jiffies when @state last changed.
+ * @queued: when the attempt began to wait, by the monotonic clock, 0 = it does
+ *	not; @lock.
  *
  * Life: the token fd's file holds a reference and drops it in ->release(),
  * after it has given back all that the token holds and waits for.  The memory
@@ -195,6 +198,7 @@ struct el_token {
 	char comm[TASK_COMM_LEN];
 	struct el_label *label;
 	u64 since;
+	u64 queued;
 };
 
 /* What el_token_lose() found. */
@@ -233,9 +237,10 @@ void el_token_unpark(struct el_token *token);
 void el_token_succeeded(struct el_token *token);
 void el_token_ungrant(struct el_token *token, u64 fence, u32 granted);
 void el_token_left(struct el_token *token, u8 state, int error);
+u64 el_token_age(const struct el_token *token);
 int el_token_check(const struct el_token *token, u8 state);
-enum el_loss el_token_expire(struct el_token *token);
-enum el_loss el_token_lose(struct el_token *token, u64 fence);
+enum el_loss el_token_expire(struct el_token *token, const struct el_hold *at);
+enum el_loss el_token_lose(struct el_token *token, u64 fence, const struct el_hold *at);
 
 void el_token_todo(struct el_token *token);
 void el_token_step(struct el_token *token);

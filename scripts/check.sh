@@ -47,8 +47,15 @@ checkpatch()
 # a set names its arguments more than once, as those of the kernel do (MACRO_ARG_REUSE).
 check_style_module()
 {
-	checkpatch "$(files 'module/*.[ch]' | grep -v compat.h)" \
+	checkpatch "$(files 'module/*.[ch]' | grep -v -e compat.h -e trace.h)" \
 		ALLOC_WITH_SIZEOF,MACRO_ARG_REUSE
+}
+
+# Macros that are read as a language of their own: fields, assignments, a format.
+check_style_trace()
+{
+	checkpatch module/trace.h \
+		COMPLEX_MACRO,MULTISTATEMENT_MACRO_USE_DO_WHILE,PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
 }
 
 # Exported headers cannot use BIT.
@@ -157,8 +164,8 @@ check_models()
 	scripts/models.sh
 }
 
-[ $# -gt 0 ] || set -- style_module style_compat style_uapi style_userspace style_selftests \
-	build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules models
+[ $# -gt 0 ] || set -- style_module style_trace style_compat style_uapi style_userspace \
+	style_selftests build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules models
 passed=0 failed=0
 for check; do
 	if ("check_$check") > "$out/result" 2>&1; then
