@@ -213,6 +213,10 @@ struct row {
 	unsigned int waiters;
 	char holder[16384];
 	char waiter[16384];
+	char mark[16];
+	char held[512];
+	char waited[512];
+	char lease[512];
 };
 
 /* The text of a whole listing read through @fd in pieces of @chunk bytes, to be freed. */

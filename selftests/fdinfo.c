@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* fdinfo of token and domain fds. */
 #include "harness.h"
+#include "owners.h"
 
 /* Verbs: fdinfo of a token says what INFO says. */
 TEST_F(entitylock, FDINFO_of_a_token)
@@ -66,6 +67,27 @@ TEST_F(entitylock, FDINFO_of_a_domain)
 	close(second);
 	close(token);
 	EXPECT_STREQ("0", fdinfo_value(self->domain, "entities"));
+}
+
+/* What it holds, who waits for that, and until when it may. */
+TEST_F(entitylock, FDINFO_tells_what_and_how_long)
+{
+	struct entitylock_entity set[] = { X("b c"), S("a") };
+	int token = lease_set(self->domain, set, ARRAY_SIZE(set), 0, NOWAIT, HOUR);
+	int waiter = await(self->domain, "a");
+
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, waiter);
+	EXPECT_STREQ("s a", fdinfo_value(token, "entity"));
+	EXPECT_STREQ("1", fdinfo_value(token, "waiters"));
+	EXPECT_STREQ("0", fdinfo_value(token, "error"));
+	EXPECT_GT(HOUR, strtoull(fdinfo_value(token, "lease"), NULL, 10));
+	EXPECT_LT(HOUR / 2, strtoull(fdinfo_value(token, "lease"), NULL, 10));
+	usleep(50000);
+	EXPECT_LT(0, strtoull(fdinfo_value(token, "age"), NULL, 10));
+	EXPECT_STREQ("", fdinfo_value(waiter, "lease"));
+	close(waiter);
+	close(token);
 }
 
 SELFTEST_MAIN
