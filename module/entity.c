@@ -194,27 +194,11 @@ struct el_entity *el_entity_find(struct el_domain *domain, const char *name, u8 
 	return lookup(domain, &key);
 }
 
-/**
- * el_entity_settle - take over what the name's last life has left
- * @entity: the entity
- *
- * Not when it is made, but before its first use: whoever removed the name has
- * raised its floors before it could be inserted anew.
- */
-void el_entity_settle(struct el_entity *entity)
+/* el_entity_inherit - the part of el_entity_settle() that is done once */
+void el_entity_inherit(struct el_entity *entity)
 {
-	lockdep_assert_held(&entity->lock);
-	if (likely(entity->fence))
-		return;
 	entity->version = el_version_reclaimed(entity->hash);
 	entity->fence = el_fence_reclaimed(entity->hash);
-}
-
-/* el_entity_version - when it was last changed, by a holder or by the gate's */
-u64 el_entity_version(const struct el_domain *domain, struct el_entity *entity)
-{
-	el_entity_settle(entity);
-	return max(entity->version, READ_ONCE(domain->gate.version));
 }
 
 /**

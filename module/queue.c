@@ -9,33 +9,7 @@
  *    while it waits nobody else is granted.  There is one at a time: a second
  *    upgrader would wait for the first, and the first for it.
  */
-#include <linux/bug.h>
-
-#include <linux/entitylock.h>
-
 #include "queue.h"
-
-static bool fits(const struct el_queue *queue, u8 mode)
-{
-	return !queue->nr_holders ||
-	       (mode == ENTITYLOCK_SHARED && !queue->exclusive);
-}
-
-static bool is_upgrade(const struct el_hold *hold)
-{
-	return hold->mode;
-}
-
-static void grant(struct el_queue *queue, struct el_hold *hold)
-{
-	if (!is_upgrade(hold)) {
-		list_add_tail(&hold->link, &queue->holders);
-		queue->nr_holders++;
-	}
-	hold->mode = hold->want;
-	queue->exclusive = hold->mode == ENTITYLOCK_EXCLUSIVE;
-	WARN_ON_ONCE(queue->exclusive && queue->nr_holders != 1);
-}
 
 void el_queue_init(struct el_queue *queue)
 {
@@ -48,25 +22,6 @@ void el_queue_init(struct el_queue *queue)
 }
 
 /**
- * el_queue_try - grant a hold what it wants, if that is possible at once
- * @queue: the queue
- * @hold: a hold that does not wait, with a mode less than it wants
- *
- * Return: true if it was granted.
- */
-bool el_queue_try(struct el_queue *queue, struct el_hold *hold)
-{
-	if (is_upgrade(hold)) {
-		if (queue->nr_holders != 1)
-			return false;
-	} else if (queue->nr_waiters || !fits(queue, hold->want)) {
-		return false;
-	}
-	grant(queue, hold);
-	return true;
-}
-
-/**
  * el_queue_may_wait - can a hold that was not granted at once ever be?
  * @queue: the queue
  * @hold: the hold
@@ -75,7 +30,7 @@ bool el_queue_try(struct el_queue *queue, struct el_hold *hold)
  */
 bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold)
 {
-	return !is_upgrade(hold) || !queue->upgrader;
+	return !el_hold_is_upgrade(hold) || !queue->upgrader;
 }
 
 /**
@@ -85,7 +40,7 @@ bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold)
  */
 void el_queue_wait(struct el_queue *queue, struct el_hold *hold)
 {
-	if (is_upgrade(hold))
+	if (el_hold_is_upgrade(hold))
 		queue->upgrader = hold;
 	else
 		list_add_tail(&hold->link, &queue->waiters);
@@ -102,7 +57,7 @@ void el_queue_wait(struct el_queue *queue, struct el_hold *hold)
  */
 void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
 {
-	if (is_upgrade(hold)) {
+	if (el_hold_is_upgrade(hold)) {
 		WARN_ON_ONCE(queue->upgrader != hold);
 		queue->upgrader = NULL;
 	} else {
@@ -110,25 +65,6 @@ void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
 	}
 	queue->nr_waiters--;
 	hold->waiting = false;
-}
-
-/**
- * el_queue_lower - lower the mode of a hold
- * @queue: the queue
- * @hold: a holder that does not wait
- * @mode: a lesser mode; 0 ends the hold
- *
- * The caller grants those who wait, see el_queue_grant().
- */
-void el_queue_lower(struct el_queue *queue, struct el_hold *hold, u8 mode)
-{
-	WARN_ON_ONCE(hold->waiting || mode >= hold->mode);
-	queue->exclusive = false;
-	hold->mode = mode;
-	if (mode)
-		return;
-	list_del_init(&hold->link);
-	queue->nr_holders--;
 }
 
 /* Grant the next waiter, if its turn has come.  Return: the hold, or NULL. */
@@ -141,11 +77,11 @@ static struct el_hold *grant_next(struct el_queue *queue)
 			return NULL;
 	} else {
 		hold = list_first_entry_or_null(&queue->waiters, struct el_hold, link);
-		if (!hold || !fits(queue, hold->want))
+		if (!hold || !el_queue_fits(queue, hold->want))
 			return NULL;
 	}
 	el_queue_leave(queue, hold);
-	grant(queue, hold);
+	el_queue_hold(queue, hold);
 	return hold;
 }
 

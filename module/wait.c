@@ -199,18 +199,10 @@ void el_alarm_arm(struct el_token *token, const struct el_deadline *deadline)
 	hrtimer_start(&token->alarm->timer, deadline->expires, HRTIMER_MODE_ABS);
 }
 
-/**
- * el_alarm_disarm - the attempt has ended
- * @token: the token
- *
- * Context: the token's lock is held, so one that rings just now is not waited
- * for, and will find nothing to do.
- */
-void el_alarm_disarm(struct el_token *token)
+/* el_alarm_cancel - the part of el_alarm_disarm() for a token that has one */
+void el_alarm_cancel(struct el_alarm *alarm)
 {
-	lockdep_assert_held(&token->lock);
-	if (token->alarm)
-		hrtimer_try_to_cancel(&token->alarm->timer);
+	hrtimer_try_to_cancel(&alarm->timer);
 }
 
 /* el_alarm_rang - is the time of the running attempt over? */

@@ -6,8 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/types.h>
 
-struct el_token;
-struct el_waiter;
+#include "token.h"
 
 /**
  * struct el_deadline - until when a verb may wait
@@ -30,8 +29,22 @@ int el_wait_sleep(const struct el_waiter *waiter, const struct el_deadline *dead
 
 int el_alarm_prepare(struct el_token *token, const struct el_deadline *deadline);
 void el_alarm_arm(struct el_token *token, const struct el_deadline *deadline);
-void el_alarm_disarm(struct el_token *token);
+void el_alarm_cancel(struct el_alarm *alarm);
 bool el_alarm_rang(const struct el_token *token);
 void el_alarm_free(struct el_token *token);
+
+/**
+ * el_alarm_disarm - the attempt has ended
+ * @token: the token
+ *
+ * Context: the token's lock is held, so one that rings just now is not waited
+ * for, and will find nothing to do.
+ */
+static inline void el_alarm_disarm(struct el_token *token)
+{
+	lockdep_assert_held(&token->lock);
+	if (unlikely(token->alarm))
+		el_alarm_cancel(token->alarm);
+}
 
 #endif /* EL_WAIT_H */
