@@ -142,19 +142,12 @@ static void settle_marks(struct el_token *token)
 	el_mark_keep(token, needed);
 }
 
-/* A new attempt.  Return: false if the token is LOST. */
-static bool begin(struct el_token *token, enum el_attempt_kind kind)
+/* Which part of the set the attempt must raise, and which it must not wait against. */
+static void find_ends(struct el_token *token)
 {
 	struct el_hold *hold;
 	u32 i;
 
-	lockdep_assert_held(&token->mutex);
-	if (!el_token_pend(token, kind))
-		return false;
-	token->result = 0;
-	token->refused = 0;
-	token->floor = 0;
-	token->pos = 0;
 	token->end = 0;
 	token->top = 0;
 	el_for_each_hold(hold, token, i) {
@@ -162,6 +155,24 @@ static bool begin(struct el_token *token, enum el_attempt_kind kind)
 			token->top = i + 1;
 		if (hold->mode < hold->want)
 			token->end = i + 1;
+	}
+}
+
+/* A new attempt.  Return: false if the token is LOST. */
+static bool begin(struct el_token *token, enum el_attempt_kind kind)
+{
+	lockdep_assert_held(&token->mutex);
+	if (!el_token_pend(token, kind))
+		return false;
+	token->result = 0;
+	token->refused = 0;
+	token->floor = 0;
+	token->pos = 0;
+	if (kind == EL_LOCK) {
+		token->end = token->count;
+		token->top = 0;
+	} else {
+		find_ends(token);
 	}
 	return true;
 }
@@ -214,7 +225,9 @@ static u8 state_before(enum el_attempt_kind kind)
 /* End the running attempt.  Return: false if it has been granted before. */
 static bool give_up(struct el_token *token, int error)
 {
-	if (!el_token_leave(token, ENTITYLOCK_PENDING))
+	/* Only the mutex's owner leads to that state: no need for a closer look. */
+	if (READ_ONCE(token->state) != ENTITYLOCK_PENDING ||
+	    !el_token_leave(token, ENTITYLOCK_PENDING))
 		return false;
 	undo(token, token->kind, token->attempt);
 	el_token_left(token, state_before(token->kind), error);
@@ -277,6 +290,32 @@ static int conclude(struct el_token *token)
 	return 0;
 }
 
+/*
+ * An attempt has not ended at once: who shall be told when it has?
+ * Return: 0 if it has been granted meanwhile, -EINPROGRESS or -ESTALE.
+ */
+static int wait_for_grant(struct el_token *token, const struct el_deadline *deadline,
+			  struct el_waiter *waiter)
+{
+	int ret = -EINPROGRESS;
+
+	spin_lock(&token->lock);
+	if (token->state == ENTITYLOCK_HELD) {
+		ret = 0;
+	} else if (token->state == ENTITYLOCK_LOST) {
+		ret = -ESTALE;
+	} else {
+		token->waiter = waiter;
+		if (!waiter) {
+			token->async = true;
+			token->error = 0;
+			el_alarm_arm(token, deadline);
+		}
+	}
+	spin_unlock(&token->lock);
+	return ret;
+}
+
 /**
  * attempt() - begin an attempt, and carry it as far as it goes at once
  * @token: a token whose set is as it shall become, prepare()d
@@ -310,30 +349,20 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 		if (!ret)
 			ret = conclude(token);
 	}
-	if (ret && ret != -EINPROGRESS) {
+	if (unlikely(ret == -EINPROGRESS)) {
+		ret = wait_for_grant(token, deadline, waiter);
+	} else if (unlikely(ret)) {
 		grant->result = token->result;
 		give_up(token, ret);
+	}
+	if (ret)
 		return ret;
-	}
-
-	spin_lock(&token->lock);
-	if (token->state == ENTITYLOCK_PENDING) {
-		token->waiter = waiter;
-		if (!waiter) {
-			token->async = true;
-			token->error = 0;
-			el_alarm_arm(token, deadline);
-		}
-	} else if (token->state == ENTITYLOCK_LOST) {
-		ret = -ESTALE;
-	} else {
-		/* Granted, perhaps by another since it was to wait. */
-		grant->fence = token->fence;
-		grant->result = token->result;
-		ret = 0;
-	}
-	spin_unlock(&token->lock);
-	return ret;
+	/* Another may have taken it already; number and result stay. */
+	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+		return -ESTALE;
+	grant->fence = token->fence;
+	grant->result = token->result;
+	return 0;
 }
 
 /* A token whose hold at @pos does not wait (any more) goes on to the next. */
@@ -389,12 +418,6 @@ static int finish(struct el_token *token, int ret, struct el_waiter *waiter,
 	return ret;
 }
 
-/* Reserve more marks, if the token's holds may leave any. */
-static int reserve_marks(struct el_token *token, u32 count)
-{
-	return likely(!token->robust) ? 0 : el_mark_reserve(token, count);
-}
-
 static u32 count_wanted(struct el_hold **set, u32 count, u8 mode)
 {
 	u32 i, wanted = 0;
@@ -435,14 +458,20 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 	if (!token->parking)
 		token->lease_len = terms->lease;
 	token->robust = terms->robust;
-	el_for_each_hold(hold, token, i)
-		hold->check = terms->unchanged && hold->seen;
-	if (terms->unchanged && check_unchanged(token->set, token->count)) {
-		grant->result = ENTITYLOCK_CHANGED;
-		return -ESTALE;
+	token->checks = terms->unchanged;
+	if (unlikely(terms->unchanged)) {
+		el_for_each_hold(hold, token, i)
+			hold->check = hold->seen;
+		ret = check_unchanged(token->set, token->count);
+		if (ret) {
+			grant->result = ENTITYLOCK_CHANGED;
+			return ret;
+		}
 	}
-	return reserve_marks(token, token->gate + count_wanted(token->set, token->count,
-							       ENTITYLOCK_EXCLUSIVE));
+	if (likely(!token->robust))
+		return 0;
+	return el_mark_reserve(token, token->gate + count_wanted(token->set, token->count,
+								 ENTITYLOCK_EXCLUSIVE));
 }
 
 /**
@@ -515,7 +544,8 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
 		el_token_succeeded(token);
 		goto out;
 	}
-	ret = reserve_marks(token, shared);
+	if (token->robust)
+		ret = el_mark_reserve(token, shared);
 	if (ret)
 		goto out;
 	want_exclusive(token);
@@ -624,8 +654,8 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		ret = check_unchanged(more->fresh, more->count);
 	if (ret == -ESTALE && token->state != ENTITYLOCK_LOST)
 		grant->result = ENTITYLOCK_CHANGED;
-	if (!ret)
-		ret = reserve_marks(token, count_more_exclusive(token, more));
+	if (!ret && token->robust)
+		ret = el_mark_reserve(token, count_more_exclusive(token, more));
 	if (!ret) {
 		ret = add(token, more);
 		if (ret)
@@ -633,6 +663,7 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 	}
 	if (!ret) {
 		more->taken = true;
+		token->checks = true;
 		ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
 	}
 	mutex_unlock(&token->mutex);

@@ -60,7 +60,7 @@ static void granted(struct el_hold *hold)
 		count_leased(hold);
 	if (unlikely(entity->mark))
 		token->result |= ENTITYLOCK_ABANDONED;
-	if (unlikely(hold->check) &&
+	if (unlikely(token->checks) && hold->check &&
 	    hold->seen != el_entity_version(token->domain, entity)) {
 		token->result |= ENTITYLOCK_CHANGED;
 		token->refused = -ESTALE;

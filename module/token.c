@@ -310,6 +310,14 @@ static void set_lost(struct el_token *token)
 	el_token_todo(token);
 }
 
+static void pend(struct el_token *token, enum el_attempt_kind kind)
+{
+	token->attempt++;
+	token->async = false;
+	token->kind = kind;
+	set_state(token, ENTITYLOCK_PENDING);
+}
+
 /**
  * el_token_pend - an attempt begins
  * @token: an IDLE token, or a HELD one that asks for more
@@ -322,14 +330,15 @@ bool el_token_pend(struct el_token *token, enum el_attempt_kind kind)
 	bool pends;
 
 	lockdep_assert_held(&token->mutex);
+	/* Nobody can meet a token that holds nothing, or take it from here. */
+	if (likely(READ_ONCE(token->state) == ENTITYLOCK_IDLE)) {
+		pend(token, kind);
+		return true;
+	}
 	spin_lock(&token->lock);
 	pends = token->state != ENTITYLOCK_LOST;
-	if (pends) {
-		token->attempt++;
-		token->async = false;
-		token->kind = kind;
-		set_state(token, ENTITYLOCK_PENDING);
-	}
+	if (pends)
+		pend(token, kind);
 	spin_unlock(&token->lock);
 	return pends;
 }
@@ -523,16 +532,6 @@ enum el_loss el_token_expire(struct el_token *token)
 	}
 	spin_unlock(&token->lock);
 	return loss;
-}
-
-/* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */
-int el_token_check(const struct el_token *token, u8 state)
-{
-	u8 is = READ_ONCE(token->state);
-
-	if (is == state)
-		return 0;
-	return is == ENTITYLOCK_LOST ? -ESTALE : -EBADFD;
 }
 
 /**

@@ -95,6 +95,7 @@ struct el_waiter {
  * @watching: holds, or @gate_watch, may be in lists of watchers; @mutex.
  * @async: the attempt goes on without a verb that blocks; @mutex.
  * @robust: exclusive holds that vanish leave a mark; @mutex.
+ * @checks: the attempt fails if a hold's entity has changed, see there; @mutex.
  * @partial: lost while an attempt was under way; @lock.
  * @doomed: lost while it was EL_LEAVING; @lock.
  * @result: ENTITYLOCK_ABANDONED, ENTITYLOCK_CHANGED, of the attempt.  Written
@@ -106,7 +107,8 @@ struct el_waiter {
  * @end: index after the last hold that the attempt must raise; @mutex.
  * @top: number of holds from the start of @set up to the last one that was
  *	held when the attempt began; @mutex.
- * @attempt: number of the attempt; @lock.
+ * @attempt: number of the attempt; written under @mutex, before others can see
+ *	that the token is PENDING.
  * @granted: number of the attempt that brought @fence; @lock.
  * @fence: number of the last grant, 0 if there was none.
  * @used: greatest number that a grant ever had; above @fence after one was taken
@@ -160,6 +162,7 @@ struct el_token {
 	bool watching;
 	bool async;
 	bool robust;
+	bool checks;
 	bool partial;
 	bool doomed;
 	bool parked;
@@ -233,11 +236,20 @@ void el_token_unpark(struct el_token *token);
 void el_token_succeeded(struct el_token *token);
 void el_token_ungrant(struct el_token *token, u64 fence, u32 granted);
 void el_token_left(struct el_token *token, u8 state, int error);
-int el_token_check(const struct el_token *token, u8 state);
 enum el_loss el_token_expire(struct el_token *token);
 enum el_loss el_token_lose(struct el_token *token, u64 fence);
 
 void el_token_todo(struct el_token *token);
 void el_token_step(struct el_token *token);
+
+/* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */
+static inline int el_token_check(const struct el_token *token, u8 state)
+{
+	u8 is = READ_ONCE(token->state);
+
+	if (likely(is == state))
+		return 0;
+	return is == ENTITYLOCK_LOST ? -ESTALE : -EBADFD;
+}
 
 #endif /* EL_TOKEN_H */
