@@ -66,6 +66,26 @@ static inline int el_args_write(void __user *user, size_t usize, const void *arg
 }
 
 /*
+ * Write a grant's number and result to where @user has them, an argument or an
+ * element of @size bytes.
+ */
+static __always_inline int el_args_tell(const void __user *user, size_t size,
+					u64 number, u64 __user *to_number,
+					u32 result, u32 __user *to_result)
+{
+	if (!user_write_access_begin(user, size))
+		return -EFAULT;
+	unsafe_put_user(number, to_number, fault);
+	unsafe_put_user(result, to_result, fault);
+	user_write_access_end();
+	return 0;
+
+fault:
+	user_write_access_end();
+	return -EFAULT;
+}
+
+/*
  * A grant that its caller can not be told of is given back: results that
  * cannot be written are one reason, a thread that will never see them another.
  */

@@ -156,13 +156,21 @@ void el_token_step(struct el_token *token)
 	spin_unlock(&token->lock);
 }
 
+static void note_comm(struct el_token *token)
+{
+	rcu_read_lock();
+	memcpy(token->comm, current->group_leader->comm, sizeof(token->comm));
+	rcu_read_unlock();
+}
+
 /**
- * el_token_new - an IDLE token without a set
+ * el_token_new - an IDLE token without a set, owned by the caller
  * @domain: its domain
+ * @label: what it does, or NULL; goes to the token
  *
  * Return: the token, or NULL if there is no memory.
  */
-struct el_token *el_token_new(struct el_domain *domain)
+struct el_token *el_token_new(struct el_domain *domain, struct el_label *label)
 {
 	struct el_token *token = kmem_cache_zalloc(el_token_cache, GFP_KERNEL);
 
@@ -236,9 +244,7 @@ static void set_owner(struct el_token *token, struct pid **owner)
 {
 	lockdep_assert_held(&token->lock);
 	swap(token->owner, *owner);
-	rcu_read_lock();
-	strscpy(token->comm, current->group_leader->comm, sizeof(token->comm));
-	rcu_read_unlock();
+	note_comm(token);
 }
 
 /* el_token_own - record the caller as the token's owner */

@@ -213,7 +213,7 @@ enum el_loss {
 int el_tokens_init(void);
 void el_tokens_exit(void);
 
-struct el_token *el_token_new(struct el_domain *domain);
+struct el_token *el_token_new(struct el_domain *domain, struct el_label *label);
 void el_token_get(struct el_token *token);
 void el_token_put(struct el_token *token);
 struct file *el_token_file(struct el_token *token);
