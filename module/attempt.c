@@ -57,7 +57,7 @@ static void yield_now_and_then(u32 i)
 }
 
 /* Raise the hold at @pos.  Return: as el_hold_request(). */
-static int step(struct el_token *token, int refusal)
+static __always_inline int step(struct el_token *token, int refusal)
 {
 	struct el_hold *hold = token->set[token->pos];
 
@@ -69,7 +69,7 @@ static int step(struct el_token *token, int refusal)
 }
 
 /* Raise the holds from @pos on.  Return: as step(), or why not to go on. */
-static int walk(struct el_token *token, int refusal)
+static __always_inline int walk(struct el_token *token, int refusal)
 {
 	int ret;
 
@@ -294,8 +294,8 @@ static int conclude(struct el_token *token)
  * An attempt has not ended at once: who shall be told when it has?
  * Return: 0 if it has been granted meanwhile, -EINPROGRESS or -ESTALE.
  */
-static int wait_for_grant(struct el_token *token, const struct el_deadline *deadline,
-			  struct el_waiter *waiter)
+static int await_grant(struct el_token *token, const struct el_deadline *deadline,
+		       struct el_waiter *waiter)
 {
 	int ret = -EINPROGRESS;
 
@@ -321,15 +321,13 @@ static int wait_for_grant(struct el_token *token, const struct el_deadline *dead
  * @token: a token whose set is as it shall become, prepare()d
  * @kind: what to raise
  * @deadline: until when to wait
- * @waiter: who will block, or NULL: nobody
  * @grant: output
  *
- * Return: 0 for a grant, -EINPROGRESS, or a negative errno, and the token is as
- * it was.
+ * Return: 0 for a grant; -EINPROGRESS, for finish(); or another negative errno, and
+ * the token is as it was.
  */
-static int attempt(struct el_token *token, enum el_attempt_kind kind,
-		   const struct el_deadline *deadline, struct el_waiter *waiter,
-		   struct el_grant *grant)
+static __always_inline int attempt(struct el_token *token, enum el_attempt_kind kind,
+				   const struct el_deadline *deadline, struct el_grant *grant)
 {
 	int ret;
 
@@ -349,14 +347,13 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 		if (!ret)
 			ret = conclude(token);
 	}
-	if (unlikely(ret == -EINPROGRESS)) {
-		ret = wait_for_grant(token, deadline, waiter);
-	} else if (unlikely(ret)) {
+	if (unlikely(ret == -EINPROGRESS))
+		return ret;
+	if (unlikely(ret)) {
 		grant->result = token->result;
 		give_up(token, ret);
-	}
-	if (ret)
 		return ret;
+	}
 	/* Another may have taken it already; number and result stay. */
 	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 		return -ESTALE;
@@ -409,12 +406,31 @@ static int block(struct el_token *token, struct el_waiter *waiter,
 	return waiter->result;
 }
 
-/* The end of a verb that made an attempt, after the token's mutex was let go. */
-static int finish(struct el_token *token, int ret, struct el_waiter *waiter,
-		  const struct el_deadline *deadline, struct el_grant *grant)
+/* An attempt waits: for this thread, or for whoever polls.  Lets the mutex go. */
+static noinline int go_wait(struct el_token *token, const struct el_deadline *deadline,
+			    bool async, struct el_grant *grant)
 {
-	if (ret == -EINPROGRESS && waiter)
-		ret = block(token, waiter, deadline, grant);
+	struct el_waiter waiter = EL_WAITER_INIT;
+	int ret;
+
+	ret = await_grant(token, deadline, async ? NULL : &waiter);
+	if (!ret) {
+		grant->fence = token->fence;
+		grant->result = token->result;
+	}
+	mutex_unlock(&token->mutex);
+	if (ret == -EINPROGRESS && !async)
+		ret = block(token, &waiter, deadline, grant);
+	return ret;
+}
+
+/* The end of a verb that made an attempt, if @ret says so.  Lets the mutex go. */
+static int finish(struct el_token *token, int ret, const struct el_deadline *deadline,
+		  bool async, struct el_grant *grant)
+{
+	if (unlikely(ret == -EINPROGRESS))
+		return go_wait(token, deadline, async, grant);
+	mutex_unlock(&token->mutex);
 	return ret;
 }
 
@@ -489,7 +505,6 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 		    const struct el_deadline *deadline, bool async, struct el_grant *grant)
 {
-	struct el_waiter waiter = EL_WAITER_INIT;
 	int ret;
 
 	/* The gate takes what it can get, even if it will not wait for the rest. */
@@ -500,9 +515,15 @@ int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 	if (!ret)
 		ret = set_terms(token, terms, grant);
 	if (!ret)
-		ret = attempt(token, EL_LOCK, deadline, async ? NULL : &waiter, grant);
-	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
+		ret = attempt(token, EL_LOCK, deadline, grant);
+	return finish(token, ret, deadline, async, grant);
+}
+
+/* LOCK is what is called most: it has the attempt inline, the others share this one. */
+static noinline int raise(struct el_token *token, const struct el_deadline *deadline,
+			  struct el_grant *grant)
+{
+	return attempt(token, EL_RAISE, deadline, grant);
 }
 
 static void want_exclusive(struct el_token *token)
@@ -530,7 +551,6 @@ static void want_exclusive(struct el_token *token)
 int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadline, bool async,
 		       struct el_grant *grant)
 {
-	struct el_waiter waiter = EL_WAITER_INIT;
 	u32 shared;
 	int ret;
 
@@ -549,10 +569,9 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
 	if (ret)
 		goto out;
 	want_exclusive(token);
-	ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
+	ret = raise(token, deadline, grant);
 out:
-	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
+	return finish(token, ret, deadline, async, grant);
 }
 
 /**
@@ -645,7 +664,6 @@ static int add(struct el_token *token, struct el_extension *more)
 int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		      const struct el_deadline *deadline, bool async, struct el_grant *grant)
 {
-	struct el_waiter waiter = EL_WAITER_INIT;
 	int ret;
 
 	mutex_lock(&token->mutex);
@@ -664,10 +682,9 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 	if (!ret) {
 		more->taken = true;
 		token->checks = true;
-		ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
+		ret = raise(token, deadline, grant);
 	}
-	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, deadline, grant);
+	return finish(token, ret, deadline, async, grant);
 }
 
 /* Is it that grant which the token holds, perhaps while it waits for more? */

@@ -47,7 +47,7 @@ static void see_to_leases(struct el_domain *domain, struct el_entity *entity)
 }
 
 /* A hold has what it wants: what its token is told, and how its fence rises. */
-static void granted(struct el_hold *hold)
+static __always_inline void granted(struct el_hold *hold)
 {
 	struct el_entity *entity = hold->entity;
 	struct el_token *token = hold->token;
@@ -106,7 +106,7 @@ void el_entity_grant(struct el_domain *domain, struct el_entity *entity)
 }
 
 /* The mode of a hold becomes less, and the entity remembers what it must. */
-static void lower(struct el_hold *hold, u8 mode, enum el_end how)
+static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how)
 {
 	struct el_entity *entity = hold->entity;
 	struct el_token *token = hold->token;

@@ -72,16 +72,8 @@ static ktime_t now(clockid_t clock)
 	}
 }
 
-/**
- * el_deadline_read - what a deadline of the header means
- * @deadline: output
- * @user: the number that the caller gave
- * @flags: the caller's flags, of which those of clocks and ASYNC are looked at
- * @may_wait: the caller's thread may block
- *
- * Return: 0, or -EINVAL for two clocks, or a wait where none may be.
- */
-int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags, bool may_wait)
+/* el_deadline_convert - el_deadline_read() where there is something to convert */
+int el_deadline_convert(struct el_deadline *deadline, u64 user, u32 flags, bool may_wait)
 {
 	if (!may_wait && user != ENTITYLOCK_NOWAIT && !(flags & ENTITYLOCK_ASYNC))
 		return -EINVAL;
