@@ -166,7 +166,6 @@ static bool begin(struct el_token *token, enum el_attempt_kind kind)
 		return false;
 	token->result = 0;
 	token->refused = 0;
-	token->floor = 0;
 	token->pos = 0;
 	if (kind == EL_LOCK) {
 		token->end = token->count;

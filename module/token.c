@@ -48,9 +48,30 @@ static DEFINE_PER_CPU(u64, el_token_ids);
 
 static const struct file_operations el_token_fops;
 
+static void token_work(struct work_struct *work)
+{
+	struct el_token *token = container_of(work, struct el_token, work);
+
+	el_attempt_advance(token);
+	el_token_put(token);
+}
+
+/* What is so again when a token ends, and need not be made for each. */
+static void token_construct(void *memory)
+{
+	struct el_token *token = memory;
+
+	mutex_init(&token->mutex);
+	spin_lock_init(&token->lock);
+	init_waitqueue_head(&token->wait);
+	INIT_WORK(&token->work, token_work);
+	INIT_HLIST_NODE(&token->gate_watch);
+}
+
 int el_tokens_init(void)
 {
-	el_token_cache = KMEM_CACHE(el_token, SLAB_ACCOUNT);
+	el_token_cache = kmem_cache_create("el_token", sizeof(struct el_token), 0,
+					   SLAB_ACCOUNT, token_construct);
 	if (!el_token_cache)
 		return -ENOMEM;
 	el_hold_cache = KMEM_CACHE(el_hold, SLAB_ACCOUNT);
@@ -124,14 +145,6 @@ void el_hold_free(struct el_hold *hold)
 		kmem_cache_free(el_hold_cache, hold);
 }
 
-static void token_work(struct work_struct *work)
-{
-	struct el_token *token = container_of(work, struct el_token, work);
-
-	el_attempt_advance(token);
-	el_token_put(token);
-}
-
 /**
  * el_token_step - a hold was granted after a wait, and the attempt needs more
  * @token: the token
@@ -172,20 +185,20 @@ static void note_comm(struct el_token *token)
  */
 struct el_token *el_token_new(struct el_domain *domain, struct el_label *label)
 {
-	struct el_token *token = kmem_cache_zalloc(el_token_cache, GFP_KERNEL);
+	struct el_token *token = kmem_cache_alloc(el_token_cache, GFP_KERNEL);
 
 	if (!token)
 		return NULL;
-	mutex_init(&token->mutex);
-	spin_lock_init(&token->lock);
+	memset(&token->fresh, 0, sizeof(token->fresh));
 	refcount_set(&token->refs, 1);
 	token->set = &token->single;
 	el_domain_get(domain);
 	token->domain = domain;
-	init_waitqueue_head(&token->wait);
 	INIT_LIST_HEAD(&token->gate_link);
-	INIT_WORK(&token->work, token_work);
 	token->id = new_id();
+	token->owner = get_pid(task_tgid(current));
+	note_comm(token);
+	token->label = label;
 	token->since = get_jiffies_64();
 	return token;
 }
@@ -201,6 +214,8 @@ void el_token_put(struct el_token *token)
 	if (!refcount_dec_and_test(&token->refs))
 		return;
 	WARN_ON_ONCE(token->count || token->entered || atomic_read(&token->reserved));
+	/* As it was constructed. */
+	WARN_ON_ONCE(waitqueue_active(&token->wait) || !hlist_unhashed(&token->gate_watch));
 	el_user_put(token->user);
 	put_pid(token->owner);
 	if (!el_break_leak())
@@ -366,9 +381,9 @@ bool el_token_grant(struct el_token *token)
 		token->refused = -ETIME;
 	granted = token->state == ENTITYLOCK_PENDING && !token->refused;
 	if (granted) {
-		token->used = el_fence_next(max3(token->used, token->floor,
+		token->floor = el_fence_next(max(token->floor,
 						 READ_ONCE(token->domain->gate.floor)));
-		WRITE_ONCE(token->fence, token->used);
+		WRITE_ONCE(token->fence, token->floor);
 		token->granted = token->attempt;
 		token->error = 0;
 		set_state(token, ENTITYLOCK_HELD);

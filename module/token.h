@@ -111,11 +111,10 @@ struct el_waiter {
  *	that the token is PENDING.
  * @granted: number of the attempt that brought @fence; @lock.
  * @fence: number of the last grant, 0 if there was none.
- * @used: greatest number that a grant ever had; above @fence after one was taken
- *	back; @lock.
- * @floor: what the next grant's number must exceed, as far as the entities
- *	taken so far tell.  Written by whoever grants the hold at @pos, under
- *	its entity's lock, or the gate's.
+ * @floor: what the next grant's number must exceed: those of its own grants, also
+ *	of one that was taken back, and what the entities taken so far tell.
+ *	Written by whoever grants the hold at @pos, under its entity's lock, or
+ *	the gate's; by a grant.
  * @set: holds in the order of their entities' names; @mutex.  Points to
  *	@single for a token over one entity.
  * @single: the element of @set for a token over one entity.
@@ -135,7 +134,8 @@ struct el_waiter {
  *	entity, or the gate, whose hold ends.
  * @alarm: end of the wait of an asynchronous attempt, see wait.c; @mutex.
  * @wait: those who poll.
- * @gate_link: in the gate's queue; gate's lock.
+ * @gate_link: in the gate's queue; gate's lock.  Whoever queues there has no hold
+ *	in any list, so it has the place of @hold's link.
  * @gate_watch: in the gate's watchers; gate's lock.
  * @work: carries the attempt on, or ends what a LOST token held; with a reference
  *	while it is queued or runs.
@@ -145,60 +145,70 @@ struct el_waiter {
  * @label: what it is, or NULL.
  * @since: jiffies when @state last changed.
  *
+ * What comes before @fresh is constructed once, and as it was when the token ends.
+ *
  * Life: the token fd's file holds a reference and drops it in ->release(),
  * after it has given back all that the token holds and waits for.  The memory
  * may outlive that for as long as a short reference does.
  */
 struct el_token {
+	/* Constructed once. */
 	struct mutex mutex;	/* one transition at a time */
 	spinlock_t lock;	/* what a transition ends with */
 	refcount_t refs;
-	u32 count;
-	u8 state;
-	u8 kind;
-	bool gate;
-	bool sealed;
-	bool entered;
-	bool watching;
-	bool async;
-	bool robust;
-	bool checks;
-	bool partial;
-	bool doomed;
-	bool parked;
-	u8 result;
-	s32 refused;
-	s32 error;
-	u32 pos;
-	u32 end;
-	u32 top;
-	u32 attempt;
-	u32 granted;
-	u64 fence;
-	u64 used;
-	u64 floor;
-	struct el_hold **set;
-	struct el_hold *single;
-	struct el_hold hold;
-	struct el_domain *domain;
-	struct el_waiter *waiter;
-	struct el_lease *lease;
-	u64 lease_len;
-	u64 lease_end;
-	struct el_parking *parking;
-	struct el_user *user;
-	atomic_t reserved;
-	struct el_alarm *alarm;
 	wait_queue_head_t wait;
-	struct list_head gate_link;
 	struct hlist_node gate_watch;
 	struct work_struct work;
-	u64 id;
-	struct pid *owner;
-	char comm[TASK_COMM_LEN];
-	struct el_label *label;
-	u64 since;
+
+	/* Zero at first. */
+	struct_group(fresh,
+		u16 count;
+		u16 pos;
+		u16 end;
+		u16 top;
+		u8 state;
+		u8 kind;
+		bool gate;
+		bool sealed;
+		bool entered;
+		bool watching;
+		bool async;
+		bool robust;
+		bool checks;
+		bool partial;
+		bool doomed;
+		bool parked;
+		u8 result;
+		s16 refused;
+		s16 error;
+		u32 attempt;
+		u32 granted;
+		u64 fence;
+		u64 floor;
+		struct el_hold **set;
+		struct el_hold *single;
+		union {
+			struct el_hold hold;
+			struct list_head gate_link;
+		};
+		struct el_domain *domain;
+		struct el_waiter *waiter;
+		struct el_lease *lease;
+		u64 lease_len;
+		u64 lease_end;
+		struct el_parking *parking;
+		struct el_user *user;
+		atomic_t reserved;
+		struct el_alarm *alarm;
+		u64 id;
+		struct pid *owner;
+		char comm[TASK_COMM_LEN];
+		struct el_label *label;
+		u64 since;
+	);
 };
+
+static_assert(offsetof(struct el_token, gate_link) == offsetof(struct el_token, hold.link));
 
 /* What el_token_lose() found. */
 enum el_loss {
