@@ -124,7 +124,6 @@ static struct el_entity *entity_new(const struct el_key *key)
 	entity->fence = 0;
 	entity->version = 0;
 	entity->mark = NULL;
-	entity->nr_leased = 0;
 	INIT_HLIST_HEAD(&entity->watchers);
 	entity->hash = key->hash;
 	entity->noticed = false;

@@ -20,15 +20,14 @@ struct el_user;
  * @node: in the domain's table.
  * @refs: references: holds, a mark, and a notice under way.  An entity whose count is
  *	zero is dying: whoever meets it in the table removes it.
- * @lock: guards @queue, @fence, @version, @mark, @nr_leased, @watchers, @noticed, and the
- *	holds in them.
+ * @lock: guards @queue, @fence, @version, @mark, @watchers, @noticed, and the holds
+ *	in them.
  *	No two entities' locks are ever held together.
  * @hash: of the name, keyed by the domain.
  * @queue: holders and waiters.
  * @fence: number that every later grant that conflicts must exceed, among
  *	those that ended; 0 until el_entity_settle().
  * @version: number of the last exclusive hold that changed it.
- * @nr_leased: holders whose token has a lease.
  * @mark: who is charged for the mark that it was abandoned; NULL = no mark.
  *	A mark is a reference.
  * @watchers: holds whose tokens want to know, see watch.c.
@@ -54,7 +53,6 @@ struct el_entity {
 		struct rcu_head rcu;
 	};
 	u32 hash;
-	u32 nr_leased;
 	bool noticed;
 	u8 name_len;
 	char name[];

@@ -36,13 +36,13 @@ static void count_leased(struct el_hold *hold)
 	if (hold->leased)
 		return;
 	hold->leased = true;
-	hold->entity->nr_leased++;
+	hold->entity->queue.nr_leased++;
 }
 
 /* Somebody waits behind a lease, perhaps another one than before. */
 static void see_to_leases(struct el_domain *domain, struct el_entity *entity)
 {
-	if (unlikely(entity->nr_leased) && entity->queue.nr_waiters)
+	if (unlikely(entity->queue.nr_leased) && entity->queue.nr_waiters)
 		el_entity_notice(domain, entity);
 }
 
@@ -131,7 +131,7 @@ static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how
 	}
 	if (unlikely(hold->leased) && !mode) {
 		hold->leased = false;
-		entity->nr_leased--;
+		entity->queue.nr_leased--;
 	}
 	el_queue_lower(&entity->queue, hold, mode);
 }

@@ -189,7 +189,7 @@ void el_lease_scan(struct el_domain *domain, struct el_entity *entity)
 
 	spin_lock(&entity->lock);
 	for (left = queue->nr_holders; left && queue->nr_holders; left--) {
-		if (!entity->nr_leased || !queue->nr_waiters)
+		if (!queue->nr_leased || !queue->nr_waiters)
 			break;
 		hold = list_first_entry(&queue->holders, struct el_hold, link);
 		if (!el_hold_expire(hold)) {

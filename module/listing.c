@@ -106,8 +106,9 @@ static void show_waiters(struct seq_file *seq, const struct el_queue *queue)
 	const struct el_hold *hold;
 	u32 shown = 0;
 
-	if (queue->upgrader)
-		shown = show_next(seq, queue->upgrader, queue->upgrader->want, shown);
+	hold = el_queue_upgrader(queue);
+	if (hold)
+		shown = show_next(seq, hold, hold->want, shown);
 	list_for_each_entry(hold, &queue->waiters, link) {
 		if (shown == EL_SHOWN)
 			break;

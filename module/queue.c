@@ -15,10 +15,11 @@ void el_queue_init(struct el_queue *queue)
 {
 	INIT_LIST_HEAD(&queue->holders);
 	INIT_LIST_HEAD(&queue->waiters);
-	queue->upgrader = NULL;
 	queue->nr_holders = 0;
 	queue->nr_waiters = 0;
+	queue->nr_leased = 0;
 	queue->exclusive = false;
+	queue->upgrading = false;
 }
 
 /**
@@ -30,7 +31,7 @@ void el_queue_init(struct el_queue *queue)
  */
 bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold)
 {
-	return !el_hold_is_upgrade(hold) || !queue->upgrader;
+	return !el_hold_is_upgrade(hold) || !queue->upgrading;
 }
 
 /**
@@ -40,10 +41,12 @@ bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold)
  */
 void el_queue_wait(struct el_queue *queue, struct el_hold *hold)
 {
-	if (el_hold_is_upgrade(hold))
-		queue->upgrader = hold;
-	else
+	if (el_hold_is_upgrade(hold)) {
+		list_move(&hold->link, &queue->holders);
+		queue->upgrading = true;
+	} else {
 		list_add_tail(&hold->link, &queue->waiters);
+	}
 	queue->nr_waiters++;
 	hold->waiting = true;
 }
@@ -58,8 +61,8 @@ void el_queue_wait(struct el_queue *queue, struct el_hold *hold)
 void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
 {
 	if (el_hold_is_upgrade(hold)) {
-		WARN_ON_ONCE(queue->upgrader != hold);
-		queue->upgrader = NULL;
+		WARN_ON_ONCE(!queue->upgrading);
+		queue->upgrading = false;
 	} else {
 		list_del_init(&hold->link);
 	}
@@ -67,14 +70,40 @@ void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
 	hold->waiting = false;
 }
 
+/**
+ * el_queue_upgrader - the holder that waits to be exclusive
+ * @queue: the queue
+ *
+ * It begins at the front, and those who go through the holders a batch at a time
+ * may leave it elsewhere, until they come round again.
+ *
+ * Return: the hold; NULL if there is none, or it is not near the front.
+ */
+const struct el_hold *el_queue_upgrader(const struct el_queue *queue)
+{
+	const struct el_hold *hold;
+	unsigned int i = 0;
+
+	if (!queue->upgrading)
+		return NULL;
+	list_for_each_entry(hold, &queue->holders, link) {
+		if (hold->waiting)
+			return hold;
+		if (++i == EL_BATCH)
+			break;
+	}
+	return NULL;
+}
+
 /* Grant the next waiter, if its turn has come.  Return: the hold, or NULL. */
 static struct el_hold *grant_next(struct el_queue *queue)
 {
-	struct el_hold *hold = queue->upgrader;
+	struct el_hold *hold;
 
-	if (hold) {
+	if (queue->upgrading) {
 		if (queue->nr_holders != 1)
 			return NULL;
+		hold = list_first_entry(&queue->holders, struct el_hold, link);
 	} else {
 		hold = list_first_entry_or_null(&queue->waiters, struct el_hold, link);
 		if (!hold || !el_queue_fits(queue, hold->want))

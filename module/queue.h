@@ -31,7 +31,7 @@ struct el_token;
  *	token that is LOST it may become 0 at any time.
  * @want: mode asked for; written under the token's mutex while the hold does
  *	not wait.
- * @leased: counted in the entity's @nr_leased; entity's lock.
+ * @leased: counted in the queue's @nr_leased; entity's lock.
  * @added: number of the attempt that put it into the set, 0 = ACQUIRE; constant.
  * @raised: number of the attempt that made it exclusive where it was shared;
  *	entity's lock.
@@ -63,18 +63,21 @@ struct el_hold {
  * struct el_queue - holders and waiters of one entity
  * @holders: holds with a mode: one exclusive, or any number of shared.
  * @waiters: holds that wait, in order of arrival.
- * @upgrader: the shared holder that waits to be exclusive, before @waiters.
  * @nr_holders: length of @holders.
- * @nr_waiters: length of @waiters, and @upgrader.
+ * @nr_waiters: length of @waiters, and one if @upgrading.
+ * @nr_leased: holders whose token has a lease; the caller's.
  * @exclusive: the holder is exclusive.
+ * @upgrading: a shared holder waits to be exclusive, before @waiters.  It is granted
+ *	when it is the only holder.
  */
 struct el_queue {
 	struct list_head holders;
 	struct list_head waiters;
-	struct el_hold *upgrader;
 	u32 nr_holders;
 	u32 nr_waiters;
+	u32 nr_leased;
 	bool exclusive;
+	bool upgrading;
 };
 
 /* Most holds that are dealt with without letting go of an entity's lock. */
@@ -83,6 +86,7 @@ struct el_queue {
 void el_queue_init(struct el_queue *queue);
 bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold);
 void el_queue_wait(struct el_queue *queue, struct el_hold *hold);
+const struct el_hold *el_queue_upgrader(const struct el_queue *queue);
 void el_queue_leave(struct el_queue *queue, struct el_hold *hold);
 bool el_queue_grant(struct el_queue *queue, void (*granted)(struct el_hold *hold));
 
