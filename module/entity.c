@@ -51,7 +51,8 @@ static const struct rhashtable_params el_table_params = {
 	.hashfn = key_hash,
 	.obj_hashfn = entity_hash,
 	.obj_cmpfn = entity_differs,
-	.min_size = 16,
+	/* 2 KiB a domain: a set that comes and goes shall not resize it each time. */
+	.min_size = 256,
 	.automatic_shrinking = true,
 };
 
