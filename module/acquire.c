@@ -136,6 +136,8 @@ int el_set_read(struct el_set *set, struct el_token *token,
 		return ret;
 	}
 
+	if (set->count == 1)
+		return 0;
 	el_order_sort(set->holds, set->count);
 	unique = el_order_unique(set->holds, set->count);
 	while (set->count > unique)
@@ -186,7 +188,8 @@ int el_set_write(const struct el_set *set, struct el_domain *domain,
 		if (named->expected && named->expected != version)
 			result |= ENTITYLOCK_CHANGED;
 		user = element(args, i);
-		if (put_user(version, &user->version) || put_user(result, &user->result))
+		if (el_args_tell(user, ENTITY_LEAST, version, &user->version,
+				 result, &user->result))
 			return -EFAULT;
 	}
 	return 0;
@@ -219,9 +222,9 @@ int el_acquire_results(const struct el_set *set, struct el_token *token,
 	err = el_args_deliverable();
 	if (!err)
 		err = el_set_write(set, token->domain, args);
-	if (!err && (put_user(grant->fence, &user->fence) ||
-		     put_user(grant->result, &user->result)))
-		err = -EFAULT;
+	if (!err)
+		err = el_args_tell(user, ACQUIRE_LEAST, grant->fence, &user->fence,
+				   grant->result, &user->result);
 	if (err && ret != -ESTALE)
 		el_attempt_take_back(token, grant);
 	return err ?: ret;
@@ -272,12 +275,11 @@ static struct el_token *make_token(struct el_domain *domain,
 	label = el_label_read(args->label, args->label_len);
 	if (IS_ERR(label))
 		return ERR_CAST(label);
-	token = el_token_new(domain);
+	token = el_token_new(domain, label);
 	if (!token) {
 		kfree(label);
 		return ERR_PTR(-ENOMEM);
 	}
-	el_token_set_owner(token, label);
 	token->gate = args->flags & ENTITYLOCK_GATE;
 	token->sealed = args->flags & ENTITYLOCK_SEALED;
 	if (!token->gate) {

@@ -58,7 +58,7 @@ static void yield_now_and_then(u32 i)
 }
 
 /* Raise the hold at @pos.  Return: as el_hold_request(). */
-static int step(struct el_token *token, int refusal)
+static __always_inline int step(struct el_token *token, int refusal)
 {
 	struct el_hold *hold = token->set[token->pos];
 
@@ -70,7 +70,7 @@ static int step(struct el_token *token, int refusal)
 }
 
 /* Raise the holds from @pos on.  Return: as step(), or why not to go on. */
-static int walk(struct el_token *token, int refusal)
+static __always_inline int walk(struct el_token *token, int refusal)
 {
 	int ret;
 
@@ -143,19 +143,12 @@ static void settle_marks(struct el_token *token)
 	el_mark_keep(token, needed);
 }
 
-/* A new attempt.  Return: false if the token is LOST. */
-static bool begin(struct el_token *token, enum el_attempt_kind kind)
+/* Which part of the set the attempt must raise, and which it must not wait against. */
+static void find_ends(struct el_token *token)
 {
 	struct el_hold *hold;
 	u32 i;
 
-	lockdep_assert_held(&token->mutex);
-	if (!el_token_pend(token, kind))
-		return false;
-	token->result = 0;
-	token->refused = 0;
-	token->floor = 0;
-	token->pos = 0;
 	token->end = 0;
 	token->top = 0;
 	el_for_each_hold(hold, token, i) {
@@ -163,6 +156,24 @@ static bool begin(struct el_token *token, enum el_attempt_kind kind)
 			token->top = i + 1;
 		if (hold->mode < hold->want)
 			token->end = i + 1;
+	}
+}
+
+/* A new attempt.  Return: false if the token is LOST. */
+static bool begin(struct el_token *token, enum el_attempt_kind kind)
+{
+	lockdep_assert_held(&token->mutex);
+	if (!el_token_pend(token, kind))
+		return false;
+	el_trace(request, token, el_trace_first(token));
+	token->result = 0;
+	token->refused = 0;
+	token->pos = 0;
+	if (kind == EL_LOCK) {
+		token->end = token->count;
+		token->top = 0;
+	} else {
+		find_ends(token);
 	}
 	return true;
 }
@@ -215,7 +226,9 @@ static u8 state_before(enum el_attempt_kind kind)
 /* End the running attempt.  Return: false if it has been granted before. */
 static bool give_up(struct el_token *token, int error)
 {
-	if (!el_token_leave(token, ENTITYLOCK_PENDING))
+	/* Only the mutex's owner leads to that state: no need for a closer look. */
+	if (READ_ONCE(token->state) != ENTITYLOCK_PENDING ||
+	    !el_token_leave(token, ENTITYLOCK_PENDING))
 		return false;
 	el_trace(cancel, token, el_trace_first(token), error);
 	undo(token, token->kind, token->attempt);
@@ -291,20 +304,44 @@ static int conclude(struct el_token *token)
 	return 0;
 }
 
+/*
+ * An attempt has not ended at once: who shall be told when it has?
+ * Return: 0 if it has been granted meanwhile, -EINPROGRESS or -ESTALE.
+ */
+static int await_grant(struct el_token *token, const struct el_deadline *deadline,
+		       struct el_waiter *waiter)
+{
+	int ret = -EINPROGRESS;
+
+	spin_lock(&token->lock);
+	if (token->state == ENTITYLOCK_HELD) {
+		ret = 0;
+	} else if (token->state == ENTITYLOCK_LOST) {
+		ret = -ESTALE;
+	} else {
+		token->waiter = waiter;
+		if (!waiter) {
+			token->async = true;
+			token->error = 0;
+			el_alarm_arm(token, deadline);
+		}
+	}
+	spin_unlock(&token->lock);
+	return ret;
+}
+
 /**
  * attempt() - begin an attempt, and carry it as far as it goes at once
  * @token: a token whose set is as it shall become, prepare()d
  * @kind: what to raise
  * @deadline: until when to wait
- * @waiter: who will block, or NULL: nobody
  * @grant: output
  *
- * Return: 0 for a grant, -EINPROGRESS, or a negative errno, and the token is as
- * it was.
+ * Return: 0 for a grant; -EINPROGRESS, for finish(); or another negative errno, and
+ * the token is as it was.
  */
-static int attempt(struct el_token *token, enum el_attempt_kind kind,
-		   const struct el_deadline *deadline, struct el_waiter *waiter,
-		   struct el_grant *grant)
+static __always_inline int attempt(struct el_token *token, enum el_attempt_kind kind,
+				   const struct el_deadline *deadline, struct el_grant *grant)
 {
 	int ret;
 
@@ -324,30 +361,19 @@ static int attempt(struct el_token *token, enum el_attempt_kind kind,
 		if (!ret)
 			ret = conclude(token);
 	}
-	if (ret && ret != -EINPROGRESS) {
+	if (unlikely(ret == -EINPROGRESS))
+		return ret;
+	if (unlikely(ret)) {
 		grant->result = token->result;
 		give_up(token, ret);
 		return ret;
 	}
-
-	spin_lock(&token->lock);
-	if (token->state == ENTITYLOCK_PENDING) {
-		token->waiter = waiter;
-		if (!waiter) {
-			token->async = true;
-			token->error = 0;
-			el_alarm_arm(token, deadline);
-		}
-	} else if (token->state == ENTITYLOCK_LOST) {
-		ret = -ESTALE;
-	} else {
-		/* Granted, perhaps by another since it was to wait. */
-		grant->fence = token->fence;
-		grant->result = token->result;
-		ret = 0;
-	}
-	spin_unlock(&token->lock);
-	return ret;
+	/* Another may have taken it already; number and result stay. */
+	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+		return -ESTALE;
+	grant->fence = token->fence;
+	grant->result = token->result;
+	return 0;
 }
 
 /* A token whose hold at @pos does not wait (any more) goes on to the next. */
@@ -397,20 +423,32 @@ static int block(struct el_token *token, struct el_waiter *waiter, enum el_cause
 	return waiter->result;
 }
 
-/* The end of a verb that made an attempt, after the token's mutex was let go. */
-static int finish(struct el_token *token, int ret, struct el_waiter *waiter,
-		  enum el_cause cause, const struct el_deadline *deadline,
-		  struct el_grant *grant)
+/* An attempt waits: for this thread, or for whoever polls.  Lets the mutex go. */
+static noinline int go_wait(struct el_token *token, const struct el_deadline *deadline,
+			    bool async, enum el_cause cause, struct el_grant *grant)
 {
-	if (ret == -EINPROGRESS && waiter)
-		ret = block(token, waiter, cause, deadline, grant);
+	struct el_waiter waiter = EL_WAITER_INIT;
+	int ret;
+
+	ret = await_grant(token, deadline, async ? NULL : &waiter);
+	if (!ret) {
+		grant->fence = token->fence;
+		grant->result = token->result;
+	}
+	mutex_unlock(&token->mutex);
+	if (ret == -EINPROGRESS && !async)
+		ret = block(token, &waiter, cause, deadline, grant);
 	return ret;
 }
 
-/* Reserve more marks, if the token's holds may leave any. */
-static int reserve_marks(struct el_token *token, u32 count)
+/* The end of a verb that made an attempt, if @ret says so.  Lets the mutex go. */
+static int finish(struct el_token *token, int ret, const struct el_deadline *deadline,
+		  bool async, enum el_cause cause, struct el_grant *grant)
 {
-	return likely(!token->robust) ? 0 : el_mark_reserve(token, count);
+	if (unlikely(ret == -EINPROGRESS))
+		return go_wait(token, deadline, async, cause, grant);
+	mutex_unlock(&token->mutex);
+	return ret;
 }
 
 static u32 count_wanted(struct el_hold **set, u32 count, u8 mode)
@@ -453,14 +491,20 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 	if (!token->parking)
 		token->lease_len = terms->lease;
 	token->robust = terms->robust;
-	el_for_each_hold(hold, token, i)
-		hold->check = terms->unchanged && hold->seen;
-	if (terms->unchanged && check_unchanged(token->set, token->count)) {
-		grant->result = ENTITYLOCK_CHANGED;
-		return -ESTALE;
+	token->checks = terms->unchanged;
+	if (unlikely(terms->unchanged)) {
+		el_for_each_hold(hold, token, i)
+			hold->check = hold->seen;
+		ret = check_unchanged(token->set, token->count);
+		if (ret) {
+			grant->result = ENTITYLOCK_CHANGED;
+			return ret;
+		}
 	}
-	return reserve_marks(token, token->gate + count_wanted(token->set, token->count,
-							       ENTITYLOCK_EXCLUSIVE));
+	if (likely(!token->robust))
+		return 0;
+	return el_mark_reserve(token, token->gate + count_wanted(token->set, token->count,
+								 ENTITYLOCK_EXCLUSIVE));
 }
 
 /**
@@ -478,7 +522,6 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 		    const struct el_deadline *deadline, bool async, struct el_grant *grant)
 {
-	struct el_waiter waiter = EL_WAITER_INIT;
 	int ret;
 
 	/* The gate takes what it can get, even if it will not wait for the rest. */
@@ -489,9 +532,15 @@ int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 	if (!ret)
 		ret = set_terms(token, terms, grant);
 	if (!ret)
-		ret = attempt(token, EL_LOCK, deadline, async ? NULL : &waiter, grant);
-	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, EL_FOR_ENTITY, deadline, grant);
+		ret = attempt(token, EL_LOCK, deadline, grant);
+	return finish(token, ret, deadline, async, EL_FOR_ENTITY, grant);
+}
+
+/* LOCK is what is called most: it has the attempt inline, the others share this one. */
+static noinline int raise(struct el_token *token, const struct el_deadline *deadline,
+			  struct el_grant *grant)
+{
+	return attempt(token, EL_RAISE, deadline, grant);
 }
 
 static void want_exclusive(struct el_token *token)
@@ -519,7 +568,6 @@ static void want_exclusive(struct el_token *token)
 int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadline, bool async,
 		       struct el_grant *grant)
 {
-	struct el_waiter waiter = EL_WAITER_INIT;
 	u32 shared;
 	int ret;
 
@@ -533,14 +581,14 @@ int el_attempt_upgrade(struct el_token *token, const struct el_deadline *deadlin
 		el_token_succeeded(token);
 		goto out;
 	}
-	ret = reserve_marks(token, shared);
+	if (token->robust)
+		ret = el_mark_reserve(token, shared);
 	if (ret)
 		goto out;
 	want_exclusive(token);
-	ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
+	ret = raise(token, deadline, grant);
 out:
-	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, EL_FOR_CONVERT, deadline, grant);
+	return finish(token, ret, deadline, async, EL_FOR_CONVERT, grant);
 }
 
 /**
@@ -634,7 +682,6 @@ static int add(struct el_token *token, struct el_extension *more)
 int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		      const struct el_deadline *deadline, bool async, struct el_grant *grant)
 {
-	struct el_waiter waiter = EL_WAITER_INIT;
 	int ret;
 
 	mutex_lock(&token->mutex);
@@ -643,8 +690,8 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 		ret = check_unchanged(more->fresh, more->count);
 	if (ret == -ESTALE && token->state != ENTITYLOCK_LOST)
 		grant->result = ENTITYLOCK_CHANGED;
-	if (!ret)
-		ret = reserve_marks(token, count_more_exclusive(token, more));
+	if (!ret && token->robust)
+		ret = el_mark_reserve(token, count_more_exclusive(token, more));
 	if (!ret) {
 		ret = add(token, more);
 		if (ret)
@@ -652,10 +699,10 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 	}
 	if (!ret) {
 		more->taken = true;
-		ret = attempt(token, EL_RAISE, deadline, async ? NULL : &waiter, grant);
+		token->checks = true;
+		ret = raise(token, deadline, grant);
 	}
-	mutex_unlock(&token->mutex);
-	return finish(token, ret, async ? NULL : &waiter, EL_FOR_EXTEND, deadline, grant);
+	return finish(token, ret, deadline, async, EL_FOR_EXTEND, grant);
 }
 
 /* Is it that grant which the token holds, perhaps while it waits for more? */

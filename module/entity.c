@@ -22,18 +22,19 @@ struct el_key {
 	u8 len;
 };
 
+/* A name is hashed once, keyed by its domain: the table's own key adds nothing. */
 static u32 key_hash(const void *data, u32 len, u32 seed)
 {
 	const struct el_key *key = data;
 
-	return jhash_1word(key->hash, seed);
+	return key->hash;
 }
 
 static u32 entity_hash(const void *data, u32 len, u32 seed)
 {
 	const struct el_entity *entity = data;
 
-	return jhash_1word(entity->hash, seed);
+	return entity->hash;
 }
 
 static int entity_differs(struct rhashtable_compare_arg *arg, const void *data)
@@ -50,7 +51,8 @@ static const struct rhashtable_params el_table_params = {
 	.hashfn = key_hash,
 	.obj_hashfn = entity_hash,
 	.obj_cmpfn = entity_differs,
-	.min_size = 16,
+	/* 2 KiB a domain: a set that comes and goes shall not resize it each time. */
+	.min_size = 256,
 	.automatic_shrinking = true,
 };
 
@@ -123,7 +125,6 @@ static struct el_entity *entity_new(const struct el_key *key)
 	entity->fence = 0;
 	entity->version = 0;
 	entity->mark = NULL;
-	entity->nr_leased = 0;
 	INIT_HLIST_HEAD(&entity->watchers);
 	entity->hash = key->hash;
 	entity->noticed = false;
@@ -194,27 +195,11 @@ struct el_entity *el_entity_find(struct el_domain *domain, const char *name, u8 
 	return lookup(domain, &key);
 }
 
-/**
- * el_entity_settle - take over what the name's last life has left
- * @entity: the entity
- *
- * Not when it is made, but before its first use: whoever removed the name has
- * raised its floors before it could be inserted anew.
- */
-void el_entity_settle(struct el_entity *entity)
+/* el_entity_inherit - the part of el_entity_settle() that is done once */
+void el_entity_inherit(struct el_entity *entity)
 {
-	lockdep_assert_held(&entity->lock);
-	if (likely(entity->fence))
-		return;
 	entity->version = el_version_reclaimed(entity->hash);
 	entity->fence = el_fence_reclaimed(entity->hash);
-}
-
-/* el_entity_version - when it was last changed, by a holder or by the gate's */
-u64 el_entity_version(const struct el_domain *domain, struct el_entity *entity)
-{
-	el_entity_settle(entity);
-	return max(entity->version, READ_ONCE(domain->gate.version));
 }
 
 /**

@@ -37,18 +37,18 @@ static void count_leased(struct el_hold *hold)
 	if (hold->leased)
 		return;
 	hold->leased = true;
-	hold->entity->nr_leased++;
+	hold->entity->queue.nr_leased++;
 }
 
 /* Somebody waits behind a lease, perhaps another one than before. */
 static void see_to_leases(struct el_domain *domain, struct el_entity *entity)
 {
-	if (unlikely(entity->nr_leased) && entity->queue.nr_waiters)
+	if (unlikely(entity->queue.nr_leased) && entity->queue.nr_waiters)
 		el_entity_notice(domain, entity);
 }
 
 /* A hold has what it wants: what its token is told, and how its fence rises. */
-static void granted(struct el_hold *hold)
+static __always_inline void granted(struct el_hold *hold)
 {
 	struct el_entity *entity = hold->entity;
 	struct el_token *token = hold->token;
@@ -61,7 +61,7 @@ static void granted(struct el_hold *hold)
 		count_leased(hold);
 	if (unlikely(entity->mark))
 		token->result |= ENTITYLOCK_ABANDONED;
-	if (unlikely(hold->check) &&
+	if (unlikely(token->checks) && hold->check &&
 	    hold->seen != el_entity_version(token->domain, entity)) {
 		token->result |= ENTITYLOCK_CHANGED;
 		token->refused = -ESTALE;
@@ -107,7 +107,7 @@ void el_entity_grant(struct el_domain *domain, struct el_entity *entity)
 }
 
 /* The mode of a hold becomes less, and the entity remembers what it must. */
-static void lower(struct el_hold *hold, u8 mode, enum el_end how)
+static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how)
 {
 	struct el_entity *entity = hold->entity;
 	struct el_token *token = hold->token;
@@ -133,7 +133,7 @@ static void lower(struct el_hold *hold, u8 mode, enum el_end how)
 	}
 	if (unlikely(hold->leased) && !mode) {
 		hold->leased = false;
-		entity->nr_leased--;
+		entity->queue.nr_leased--;
 	}
 	el_queue_lower(&entity->queue, hold, mode);
 }

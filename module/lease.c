@@ -56,11 +56,6 @@ u64 el_lease_max(void)
 	return (u64)READ_ONCE(lease_max) * NSEC_PER_SEC;
 }
 
-bool el_lease_valid(u64 lease)
-{
-	return lease <= el_lease_max();
-}
-
 static enum hrtimer_restart lease_ring(struct hrtimer *timer)
 {
 	struct el_lease *lease = container_of(timer, struct el_lease, timer);
@@ -69,21 +64,12 @@ static enum hrtimer_restart lease_ring(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/**
- * el_lease_prepare - make sure that a lease can begin
- * @token: the token
- * @lease: its duration, 0 for none
- *
- * Context: the token's mutex is held; may sleep.
- * Return: 0 or -ENOMEM.
- */
-int el_lease_prepare(struct el_token *token, u64 lease)
+/* el_lease_new - the part of el_lease_prepare() that is done once */
+int el_lease_new(struct el_token *token)
 {
 	struct el_lease *fresh;
 
 	lockdep_assert_held(&token->mutex);
-	if (!lease || token->lease)
-		return 0;
 	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	if (!fresh)
 		return -ENOMEM;
@@ -117,20 +103,12 @@ void el_lease_begin(struct el_token *token)
 		el_lease_notice_gate(token->domain);
 }
 
-/**
- * el_lease_end - the token holds no more, or is parked no more
- * @token: the token
- *
- * Context: the token's lock is held.  A timer that rings just now finds nothing
- * to do.
- */
-void el_lease_end(struct el_token *token)
+/* el_lease_drop - the part of el_lease_end() for a token that has one */
+void el_lease_drop(struct el_token *token)
 {
 	struct el_leases *leases = &token->domain->leases;
 
 	lockdep_assert_held(&token->lock);
-	if (likely(!token->lease_end))
-		return;
 	WRITE_ONCE(token->lease_end, 0);
 	hrtimer_try_to_cancel(&token->lease->timer);
 	spin_lock(&leases->lock);
@@ -152,14 +130,6 @@ void el_lease_free(struct el_token *token)
 	WARN_ON_ONCE(!list_empty(&token->lease->node));
 	kfree(token->lease);
 	token->lease = NULL;
-}
-
-/* el_lease_expired - is there a lease, and has it run out? */
-bool el_lease_expired(const struct el_token *token)
-{
-	u64 end = READ_ONCE(token->lease_end);
-
-	return unlikely(end) && ktime_get_boottime_ns() >= end;
 }
 
 /* el_lease_left - nanoseconds; 0 = it has run out; ENTITYLOCK_FOREVER = none */
@@ -219,7 +189,7 @@ void el_lease_scan(struct el_domain *domain, struct el_entity *entity)
 
 	spin_lock(&entity->lock);
 	for (left = queue->nr_holders; left && queue->nr_holders; left--) {
-		if (!entity->nr_leased || !queue->nr_waiters)
+		if (!queue->nr_leased || !queue->nr_waiters)
 			break;
 		hold = list_first_entry(&queue->holders, struct el_hold, link);
 		if (!el_hold_expire(hold)) {

@@ -165,9 +165,9 @@ static void show_waiters(struct seq_file *seq, enum el_told_of what,
 	const struct el_hold *hold;
 	u32 shown = 0;
 
-	if (queue->upgrader)
-		shown = show_next(seq, what, queue->upgrader->token, queue->upgrader->want,
-				  shown);
+	hold = el_queue_upgrader(queue);
+	if (hold)
+		shown = show_next(seq, what, hold->token, hold->want, shown);
 	list_for_each_entry(hold, &queue->waiters, link) {
 		if (shown == EL_SHOWN)
 			break;

@@ -9,61 +9,17 @@
  *    while it waits nobody else is granted.  There is one at a time: a second
  *    upgrader would wait for the first, and the first for it.
  */
-#include <linux/bug.h>
-
-#include <linux/entitylock.h>
-
 #include "queue.h"
-
-static bool fits(const struct el_queue *queue, u8 mode)
-{
-	return !queue->nr_holders ||
-	       (mode == ENTITYLOCK_SHARED && !queue->exclusive);
-}
-
-static bool is_upgrade(const struct el_hold *hold)
-{
-	return hold->mode;
-}
-
-static void grant(struct el_queue *queue, struct el_hold *hold)
-{
-	if (!is_upgrade(hold)) {
-		list_add_tail(&hold->link, &queue->holders);
-		queue->nr_holders++;
-	}
-	hold->mode = hold->want;
-	queue->exclusive = hold->mode == ENTITYLOCK_EXCLUSIVE;
-	WARN_ON_ONCE(queue->exclusive && queue->nr_holders != 1);
-}
 
 void el_queue_init(struct el_queue *queue)
 {
 	INIT_LIST_HEAD(&queue->holders);
 	INIT_LIST_HEAD(&queue->waiters);
-	queue->upgrader = NULL;
 	queue->nr_holders = 0;
 	queue->nr_waiters = 0;
+	queue->nr_leased = 0;
 	queue->exclusive = false;
-}
-
-/**
- * el_queue_try - grant a hold what it wants, if that is possible at once
- * @queue: the queue
- * @hold: a hold that does not wait, with a mode less than it wants
- *
- * Return: true if it was granted.
- */
-bool el_queue_try(struct el_queue *queue, struct el_hold *hold)
-{
-	if (is_upgrade(hold)) {
-		if (queue->nr_holders != 1)
-			return false;
-	} else if (queue->nr_waiters || !fits(queue, hold->want)) {
-		return false;
-	}
-	grant(queue, hold);
-	return true;
+	queue->upgrading = false;
 }
 
 /**
@@ -75,7 +31,7 @@ bool el_queue_try(struct el_queue *queue, struct el_hold *hold)
  */
 bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold)
 {
-	return !is_upgrade(hold) || !queue->upgrader;
+	return !el_hold_is_upgrade(hold) || !queue->upgrading;
 }
 
 /**
@@ -85,10 +41,12 @@ bool el_queue_may_wait(const struct el_queue *queue, const struct el_hold *hold)
  */
 void el_queue_wait(struct el_queue *queue, struct el_hold *hold)
 {
-	if (is_upgrade(hold))
-		queue->upgrader = hold;
-	else
+	if (el_hold_is_upgrade(hold)) {
+		list_move(&hold->link, &queue->holders);
+		queue->upgrading = true;
+	} else {
 		list_add_tail(&hold->link, &queue->waiters);
+	}
 	queue->nr_waiters++;
 	hold->waiting = true;
 }
@@ -102,9 +60,9 @@ void el_queue_wait(struct el_queue *queue, struct el_hold *hold)
  */
 void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
 {
-	if (is_upgrade(hold)) {
-		WARN_ON_ONCE(queue->upgrader != hold);
-		queue->upgrader = NULL;
+	if (el_hold_is_upgrade(hold)) {
+		WARN_ON_ONCE(!queue->upgrading);
+		queue->upgrading = false;
 	} else {
 		list_del_init(&hold->link);
 	}
@@ -113,39 +71,46 @@ void el_queue_leave(struct el_queue *queue, struct el_hold *hold)
 }
 
 /**
- * el_queue_lower - lower the mode of a hold
+ * el_queue_upgrader - the holder that waits to be exclusive
  * @queue: the queue
- * @hold: a holder that does not wait
- * @mode: a lesser mode; 0 ends the hold
  *
- * The caller grants those who wait, see el_queue_grant().
+ * It begins at the front, and those who go through the holders a batch at a time
+ * may leave it elsewhere, until they come round again.
+ *
+ * Return: the hold; NULL if there is none, or it is not near the front.
  */
-void el_queue_lower(struct el_queue *queue, struct el_hold *hold, u8 mode)
+const struct el_hold *el_queue_upgrader(const struct el_queue *queue)
 {
-	WARN_ON_ONCE(hold->waiting || mode >= hold->mode);
-	queue->exclusive = false;
-	hold->mode = mode;
-	if (mode)
-		return;
-	list_del_init(&hold->link);
-	queue->nr_holders--;
+	const struct el_hold *hold;
+	unsigned int i = 0;
+
+	if (!queue->upgrading)
+		return NULL;
+	list_for_each_entry(hold, &queue->holders, link) {
+		if (hold->waiting)
+			return hold;
+		if (++i == EL_BATCH)
+			break;
+	}
+	return NULL;
 }
 
 /* Grant the next waiter, if its turn has come.  Return: the hold, or NULL. */
 static struct el_hold *grant_next(struct el_queue *queue)
 {
-	struct el_hold *hold = queue->upgrader;
+	struct el_hold *hold;
 
-	if (hold) {
+	if (queue->upgrading) {
 		if (queue->nr_holders != 1)
 			return NULL;
+		hold = list_first_entry(&queue->holders, struct el_hold, link);
 	} else {
 		hold = list_first_entry_or_null(&queue->waiters, struct el_hold, link);
-		if (!hold || !fits(queue, hold->want))
+		if (!hold || !el_queue_fits(queue, hold->want))
 			return NULL;
 	}
 	el_queue_leave(queue, hold);
-	grant(queue, hold);
+	el_queue_hold(queue, hold);
 	return hold;
 }
 

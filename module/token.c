@@ -50,9 +50,30 @@ static DEFINE_PER_CPU(u64, el_token_ids);
 
 static const struct file_operations el_token_fops;
 
+static void token_work(struct work_struct *work)
+{
+	struct el_token *token = container_of(work, struct el_token, work);
+
+	el_attempt_advance(token);
+	el_token_put(token);
+}
+
+/* What is so again when a token ends, and need not be made for each. */
+static void token_construct(void *memory)
+{
+	struct el_token *token = memory;
+
+	mutex_init(&token->mutex);
+	spin_lock_init(&token->lock);
+	init_waitqueue_head(&token->wait);
+	INIT_WORK(&token->work, token_work);
+	INIT_HLIST_NODE(&token->gate_watch);
+}
+
 int el_tokens_init(void)
 {
-	el_token_cache = KMEM_CACHE(el_token, SLAB_ACCOUNT);
+	el_token_cache = kmem_cache_create("el_token", sizeof(struct el_token), 0,
+					   SLAB_ACCOUNT, token_construct);
 	if (!el_token_cache)
 		return -ENOMEM;
 	el_hold_cache = KMEM_CACHE(el_hold, SLAB_ACCOUNT);
@@ -126,14 +147,6 @@ void el_hold_free(struct el_hold *hold)
 		kmem_cache_free(el_hold_cache, hold);
 }
 
-static void token_work(struct work_struct *work)
-{
-	struct el_token *token = container_of(work, struct el_token, work);
-
-	el_attempt_advance(token);
-	el_token_put(token);
-}
-
 /**
  * el_token_step - a hold was granted after a wait, and the attempt needs more
  * @token: the token
@@ -158,28 +171,36 @@ void el_token_step(struct el_token *token)
 	spin_unlock(&token->lock);
 }
 
+static void note_comm(struct el_token *token)
+{
+	rcu_read_lock();
+	memcpy(token->comm, current->group_leader->comm, sizeof(token->comm));
+	rcu_read_unlock();
+}
+
 /**
- * el_token_new - an IDLE token without a set
+ * el_token_new - an IDLE token without a set, owned by the caller
  * @domain: its domain
+ * @label: what it does, or NULL; goes to the token
  *
  * Return: the token, or NULL if there is no memory.
  */
-struct el_token *el_token_new(struct el_domain *domain)
+struct el_token *el_token_new(struct el_domain *domain, struct el_label *label)
 {
-	struct el_token *token = kmem_cache_zalloc(el_token_cache, GFP_KERNEL);
+	struct el_token *token = kmem_cache_alloc(el_token_cache, GFP_KERNEL);
 
 	if (!token)
 		return NULL;
-	mutex_init(&token->mutex);
-	spin_lock_init(&token->lock);
+	memset(&token->fresh, 0, sizeof(token->fresh));
 	refcount_set(&token->refs, 1);
 	token->set = &token->single;
 	el_domain_get(domain);
 	token->domain = domain;
-	init_waitqueue_head(&token->wait);
 	INIT_LIST_HEAD(&token->gate_link);
-	INIT_WORK(&token->work, token_work);
 	token->id = new_id();
+	token->owner = get_pid(task_tgid(current));
+	note_comm(token);
+	token->label = label;
 	token->since = get_jiffies_64();
 	this_cpu_inc(domain->stats->tokens);
 	return token;
@@ -197,6 +218,8 @@ void el_token_put(struct el_token *token)
 		return;
 	WARN_ON_ONCE(token->count || token->entered || token->queued ||
 		     atomic_read(&token->reserved));
+	/* As it was constructed. */
+	WARN_ON_ONCE(waitqueue_active(&token->wait) || !hlist_unhashed(&token->gate_watch));
 	this_cpu_dec(token->domain->stats->tokens);
 	el_user_put(token->user);
 	put_pid(token->owner);
@@ -241,9 +264,7 @@ static void set_owner(struct el_token *token, struct pid **owner)
 {
 	lockdep_assert_held(&token->lock);
 	swap(token->owner, *owner);
-	rcu_read_lock();
-	strscpy(token->comm, current->group_leader->comm, sizeof(token->comm));
-	rcu_read_unlock();
+	note_comm(token);
 }
 
 /* el_token_own - record the caller as the token's owner */
@@ -331,6 +352,14 @@ static void trace_granted(struct el_token *token, u64 waited)
 		trace_entitylock_grant(token, el_trace_first(token), waited);
 }
 
+static void pend(struct el_token *token, enum el_attempt_kind kind)
+{
+	token->attempt++;
+	token->async = false;
+	token->kind = kind;
+	set_state(token, ENTITYLOCK_PENDING);
+}
+
 /**
  * el_token_pend - an attempt begins
  * @token: an IDLE token, or a HELD one that asks for more
@@ -343,15 +372,15 @@ bool el_token_pend(struct el_token *token, enum el_attempt_kind kind)
 	bool pends;
 
 	lockdep_assert_held(&token->mutex);
+	/* Nobody can meet a token that holds nothing, or take it from here. */
+	if (likely(READ_ONCE(token->state) == ENTITYLOCK_IDLE)) {
+		pend(token, kind);
+		return true;
+	}
 	spin_lock(&token->lock);
 	pends = token->state != ENTITYLOCK_LOST;
-	if (pends) {
-		token->attempt++;
-		token->async = false;
-		token->kind = kind;
-		set_state(token, ENTITYLOCK_PENDING);
-		trace_entitylock_request(token, el_trace_first(token));
-	}
+	if (pends)
+		pend(token, kind);
 	spin_unlock(&token->lock);
 	return pends;
 }
@@ -374,9 +403,9 @@ bool el_token_grant(struct el_token *token)
 		token->refused = -ETIME;
 	granted = token->state == ENTITYLOCK_PENDING && !token->refused;
 	if (granted) {
-		token->used = el_fence_next(max3(token->used, token->floor,
+		token->floor = el_fence_next(max(token->floor,
 						 READ_ONCE(token->domain->gate.floor)));
-		WRITE_ONCE(token->fence, token->used);
+		WRITE_ONCE(token->fence, token->floor);
 		token->granted = token->attempt;
 		token->error = 0;
 		waited = el_stats_waited(token);
@@ -555,16 +584,6 @@ enum el_loss el_token_expire(struct el_token *token, const struct el_hold *at)
 	}
 	spin_unlock(&token->lock);
 	return loss;
-}
-
-/* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */
-int el_token_check(const struct el_token *token, u8 state)
-{
-	u8 is = READ_ONCE(token->state);
-
-	if (is == state)
-		return 0;
-	return is == ENTITYLOCK_LOST ? -ESTALE : -EBADFD;
 }
 
 /**

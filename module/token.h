@@ -96,6 +96,7 @@ struct el_waiter {
  * @watching: holds, or @gate_watch, may be in lists of watchers; @mutex.
  * @async: the attempt goes on without a verb that blocks; @mutex.
  * @robust: exclusive holds that vanish leave a mark; @mutex.
+ * @checks: the attempt fails if a hold's entity has changed, see there; @mutex.
  * @partial: lost while an attempt was under way; @lock.
  * @doomed: lost while it was EL_LEAVING; @lock.
  * @result: ENTITYLOCK_ABANDONED, ENTITYLOCK_CHANGED, of the attempt.  Written
@@ -107,14 +108,14 @@ struct el_waiter {
  * @end: index after the last hold that the attempt must raise; @mutex.
  * @top: number of holds from the start of @set up to the last one that was
  *	held when the attempt began; @mutex.
- * @attempt: number of the attempt; @lock.
+ * @attempt: number of the attempt; written under @mutex, before others can see
+ *	that the token is PENDING.
  * @granted: number of the attempt that brought @fence; @lock.
  * @fence: number of the last grant, 0 if there was none.
- * @used: greatest number that a grant ever had; above @fence after one was taken
- *	back; @lock.
- * @floor: what the next grant's number must exceed, as far as the entities
- *	taken so far tell.  Written by whoever grants the hold at @pos, under
- *	its entity's lock, or the gate's.
+ * @floor: what the next grant's number must exceed: those of its own grants, also
+ *	of one that was taken back, and what the entities taken so far tell.
+ *	Written by whoever grants the hold at @pos, under its entity's lock, or
+ *	the gate's; by a grant.
  * @set: holds in the order of their entities' names; @mutex.  Points to
  *	@single for a token over one entity.
  * @single: the element of @set for a token over one entity.
@@ -134,7 +135,8 @@ struct el_waiter {
  *	entity, or the gate, whose hold ends.
  * @alarm: end of the wait of an asynchronous attempt, see wait.c; @mutex.
  * @wait: those who poll.
- * @gate_link: in the gate's queue; gate's lock.
+ * @gate_link: in the gate's queue; gate's lock.  Whoever queues there has no hold
+ *	in any list, so it has the place of @hold's link.
  * @gate_watch: in the gate's watchers; gate's lock.
  * @work: carries the attempt on, or ends what a LOST token held; with a reference
  *	while it is queued or runs.
@@ -146,60 +148,71 @@ struct el_waiter {
  * @queued: when the attempt began to wait, by the monotonic clock, 0 = it does
  *	not; @lock.
  *
+ * What comes before @fresh is constructed once, and as it was when the token ends.
+ *
  * Life: the token fd's file holds a reference and drops it in ->release(),
  * after it has given back all that the token holds and waits for.  The memory
  * may outlive that for as long as a short reference does.
  */
 struct el_token {
+	/* Constructed once. */
 	struct mutex mutex;	/* one transition at a time */
 	spinlock_t lock;	/* what a transition ends with */
 	refcount_t refs;
-	u32 count;
-	u8 state;
-	u8 kind;
-	bool gate;
-	bool sealed;
-	bool entered;
-	bool watching;
-	bool async;
-	bool robust;
-	bool partial;
-	bool doomed;
-	bool parked;
-	u8 result;
-	s32 refused;
-	s32 error;
-	u32 pos;
-	u32 end;
-	u32 top;
-	u32 attempt;
-	u32 granted;
-	u64 fence;
-	u64 used;
-	u64 floor;
-	struct el_hold **set;
-	struct el_hold *single;
-	struct el_hold hold;
-	struct el_domain *domain;
-	struct el_waiter *waiter;
-	struct el_lease *lease;
-	u64 lease_len;
-	u64 lease_end;
-	struct el_parking *parking;
-	struct el_user *user;
-	atomic_t reserved;
-	struct el_alarm *alarm;
 	wait_queue_head_t wait;
-	struct list_head gate_link;
 	struct hlist_node gate_watch;
 	struct work_struct work;
-	u64 id;
-	struct pid *owner;
-	char comm[TASK_COMM_LEN];
-	struct el_label *label;
-	u64 since;
-	u64 queued;
+
+	/* Zero at first. */
+	struct_group(fresh,
+		u16 count;
+		u16 pos;
+		u16 end;
+		u16 top;
+		u8 state;
+		u8 kind;
+		bool gate;
+		bool sealed;
+		bool entered;
+		bool watching;
+		bool async;
+		bool robust;
+		bool checks;
+		bool partial;
+		bool doomed;
+		bool parked;
+		u8 result;
+		s16 refused;
+		s16 error;
+		u32 attempt;
+		u32 granted;
+		u64 fence;
+		u64 floor;
+		struct el_hold **set;
+		struct el_hold *single;
+		union {
+			struct el_hold hold;
+			struct list_head gate_link;
+		};
+		struct el_domain *domain;
+		struct el_waiter *waiter;
+		struct el_lease *lease;
+		u64 lease_len;
+		u64 lease_end;
+		struct el_parking *parking;
+		struct el_user *user;
+		atomic_t reserved;
+		struct el_alarm *alarm;
+		u64 id;
+		struct pid *owner;
+		char comm[TASK_COMM_LEN];
+		struct el_label *label;
+		u64 since;
+		u64 queued;
+	);
 };
+
+static_assert(offsetof(struct el_token, gate_link) == offsetof(struct el_token, hold.link));
 
 /* What el_token_lose() found. */
 enum el_loss {
@@ -214,7 +227,7 @@ enum el_loss {
 int el_tokens_init(void);
 void el_tokens_exit(void);
 
-struct el_token *el_token_new(struct el_domain *domain);
+struct el_token *el_token_new(struct el_domain *domain, struct el_label *label);
 void el_token_get(struct el_token *token);
 void el_token_put(struct el_token *token);
 struct file *el_token_file(struct el_token *token);
@@ -238,11 +251,20 @@ void el_token_succeeded(struct el_token *token);
 void el_token_ungrant(struct el_token *token, u64 fence, u32 granted);
 void el_token_left(struct el_token *token, u8 state, int error);
 u64 el_token_age(const struct el_token *token);
-int el_token_check(const struct el_token *token, u8 state);
 enum el_loss el_token_expire(struct el_token *token, const struct el_hold *at);
 enum el_loss el_token_lose(struct el_token *token, u64 fence, const struct el_hold *at);
 
 void el_token_todo(struct el_token *token);
 void el_token_step(struct el_token *token);
+
+/* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */
+static inline int el_token_check(const struct el_token *token, u8 state)
+{
+	u8 is = READ_ONCE(token->state);
+
+	if (likely(is == state))
+		return 0;
+	return is == ENTITYLOCK_LOST ? -ESTALE : -EBADFD;
+}
 
 #endif /* EL_TOKEN_H */

@@ -35,14 +35,26 @@
  * What an attempt has brought is told to the caller, or taken back.  One that
  * goes on asynchronously is a success: the token is PENDING.
  */
-static int settle(struct el_token *token, int ret, const struct el_grant *grant,
-		  u64 __user *fence, u32 __user *result)
+static int settle_lock(struct el_token *token, const struct el_grant *grant,
+		       struct entitylock_lock __user *user)
 {
-	if (ret && ret != -EINPROGRESS)
-		return ret;
-	ret = el_args_deliverable();
-	if (!ret && (put_user(grant->fence, fence) ||
-		     (result && put_user(grant->result, result))))
+	int ret = el_args_deliverable();
+
+	if (!ret)
+		ret = el_args_tell(user, LOCK_LEAST, grant->fence, &user->fence,
+				   grant->result, &user->result);
+	if (ret)
+		el_attempt_take_back(token, grant);
+	return ret;
+}
+
+/* The same for CONVERT, which has no result but the number. */
+static int settle_convert(struct el_token *token, const struct el_grant *grant,
+			  struct entitylock_convert __user *user)
+{
+	int ret = el_args_deliverable();
+
+	if (!ret && put_user(grant->fence, &user->fence))
 		ret = -EFAULT;
 	if (ret)
 		el_attempt_take_back(token, grant);
@@ -74,7 +86,9 @@ static long token_lock(struct el_token *token, unsigned int cmd,
 	ret = el_attempt_lock(token, &terms, &deadline, args.flags & ENTITYLOCK_ASYNC, &grant);
 	if (ret == -ESTALE && grant.result && put_user(grant.result, &user->result))
 		return -EFAULT;
-	return settle(token, ret, &grant, &user->fence, &user->result);
+	if (ret && ret != -EINPROGRESS)
+		return ret;
+	return settle_lock(token, &grant, user);
 }
 
 static long token_unlock(struct el_token *token, unsigned int cmd, void __user *user)
@@ -136,7 +150,9 @@ static long token_convert(struct el_token *token, unsigned int cmd,
 		return downgrade(token, &user->fence);
 	case ENTITYLOCK_EXCLUSIVE:
 		ret = el_attempt_upgrade(token, &deadline, args.flags & ENTITYLOCK_ASYNC, &grant);
-		return settle(token, ret, &grant, &user->fence, NULL);
+		if (ret && ret != -EINPROGRESS)
+			return ret;
+		return settle_convert(token, &grant, user);
 	default:
 		return -EINVAL;
 	}

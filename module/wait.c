@@ -72,16 +72,8 @@ static ktime_t now(clockid_t clock)
 	}
 }
 
-/**
- * el_deadline_read - what a deadline of the header means
- * @deadline: output
- * @user: the number that the caller gave
- * @flags: the caller's flags, of which those of clocks and ASYNC are looked at
- * @may_wait: the caller's thread may block
- *
- * Return: 0, or -EINVAL for two clocks, or a wait where none may be.
- */
-int el_deadline_read(struct el_deadline *deadline, u64 user, u32 flags, bool may_wait)
+/* el_deadline_convert - el_deadline_read() where there is something to convert */
+int el_deadline_convert(struct el_deadline *deadline, u64 user, u32 flags, bool may_wait)
 {
 	if (!may_wait && user != ENTITYLOCK_NOWAIT && !(flags & ENTITYLOCK_ASYNC))
 		return -EINVAL;
@@ -199,18 +191,10 @@ void el_alarm_arm(struct el_token *token, const struct el_deadline *deadline)
 	hrtimer_start(&token->alarm->timer, deadline->expires, HRTIMER_MODE_ABS);
 }
 
-/**
- * el_alarm_disarm - the attempt has ended
- * @token: the token
- *
- * Context: the token's lock is held, so one that rings just now is not waited
- * for, and will find nothing to do.
- */
-void el_alarm_disarm(struct el_token *token)
+/* el_alarm_cancel - the part of el_alarm_disarm() for a token that has one */
+void el_alarm_cancel(struct el_alarm *alarm)
 {
-	lockdep_assert_held(&token->lock);
-	if (token->alarm)
-		hrtimer_try_to_cancel(&token->alarm->timer);
+	hrtimer_try_to_cancel(&alarm->timer);
 }
 
 /* el_alarm_rang - is the time of the running attempt over? */

@@ -108,13 +108,6 @@ __poll_t el_watch_poll(struct el_token *token)
 	return events;
 }
 
-/* el_watch_notice - something happens that an entity's watchers want to see */
-void el_watch_notice(struct el_domain *domain, struct el_entity *entity)
-{
-	if (unlikely(!hlist_empty(&entity->watchers)))
-		el_entity_notice(domain, entity);
-}
-
 /**
  * el_entity_notice - let the worker see to an entity
  * @domain: its domain
