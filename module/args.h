@@ -73,6 +73,7 @@ static __always_inline int el_args_tell(const void __user *user, size_t size,
 					u64 number, u64 __user *to_number,
 					u32 result, u32 __user *to_result)
 {
+	might_fault();
 	if (!user_write_access_begin(user, size))
 		return -EFAULT;
 	unsafe_put_user(number, to_number, fault);

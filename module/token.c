@@ -191,7 +191,7 @@ struct el_token *el_token_new(struct el_domain *domain, struct el_label *label)
 
 	if (!token)
 		return NULL;
-	memset(&token->fresh, 0, sizeof(token->fresh));
+	memset_startat(token, 0, count);
 	refcount_set(&token->refs, 1);
 	token->set = &token->single;
 	el_domain_get(domain);

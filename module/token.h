@@ -148,7 +148,7 @@ struct el_waiter {
  * @queued: when the attempt began to wait, by the monotonic clock, 0 = it does
  *	not; @lock.
  *
- * What comes before @fresh is constructed once, and as it was when the token ends.
+ * What comes before @count is constructed once, and as it was when the token ends.
  *
  * Life: the token fd's file holds a reference and drops it in ->release(),
  * after it has given back all that the token holds and waits for.  The memory
@@ -164,52 +164,50 @@ struct el_token {
 	struct work_struct work;
 
 	/* Zero at first. */
-	struct_group(fresh,
-		u16 count;
-		u16 pos;
-		u16 end;
-		u16 top;
-		u8 state;
-		u8 kind;
-		bool gate;
-		bool sealed;
-		bool entered;
-		bool watching;
-		bool async;
-		bool robust;
-		bool checks;
-		bool partial;
-		bool doomed;
-		bool parked;
-		u8 result;
-		s16 refused;
-		s16 error;
-		u32 attempt;
-		u32 granted;
-		u64 fence;
-		u64 floor;
-		struct el_hold **set;
-		struct el_hold *single;
-		union {
-			struct el_hold hold;
-			struct list_head gate_link;
-		};
-		struct el_domain *domain;
-		struct el_waiter *waiter;
-		struct el_lease *lease;
-		u64 lease_len;
-		u64 lease_end;
-		struct el_parking *parking;
-		struct el_user *user;
-		atomic_t reserved;
-		struct el_alarm *alarm;
-		u64 id;
-		struct pid *owner;
-		char comm[TASK_COMM_LEN];
-		struct el_label *label;
-		u64 since;
-		u64 queued;
-	);
+	u16 count;
+	u16 pos;
+	u16 end;
+	u16 top;
+	u8 state;
+	u8 kind;
+	bool gate;
+	bool sealed;
+	bool entered;
+	bool watching;
+	bool async;
+	bool robust;
+	bool checks;
+	bool partial;
+	bool doomed;
+	bool parked;
+	u8 result;
+	s16 refused;
+	s16 error;
+	u32 attempt;
+	u32 granted;
+	u64 fence;
+	u64 floor;
+	struct el_hold **set;
+	struct el_hold *single;
+	union {
+		struct el_hold hold;
+		struct list_head gate_link;
+	};
+	struct el_domain *domain;
+	struct el_waiter *waiter;
+	struct el_lease *lease;
+	u64 lease_len;
+	u64 lease_end;
+	struct el_parking *parking;
+	struct el_user *user;
+	atomic_t reserved;
+	struct el_alarm *alarm;
+	u64 id;
+	struct pid *owner;
+	char comm[TASK_COMM_LEN];
+	struct el_label *label;
+	u64 since;
+	u64 queued;
 };
 
 static_assert(offsetof(struct el_token, gate_link) == offsetof(struct el_token, hold.link));
