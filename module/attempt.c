@@ -226,8 +226,11 @@ static u8 state_before(enum el_attempt_kind kind)
 /* End the running attempt.  Return: false if it has been granted before. */
 static bool give_up(struct el_token *token, int error)
 {
-	/* Only the mutex's owner leads to that state: no need for a closer look. */
-	if (READ_ONCE(token->state) != ENTITYLOCK_PENDING ||
+	/*
+	 * Only the mutex's owner leads to that state: no need for a closer look.
+	 * Acquire: whoever sees that it was granted also sees what (set_state()).
+	 */
+	if (smp_load_acquire(&token->state) != ENTITYLOCK_PENDING ||
 	    !el_token_leave(token, ENTITYLOCK_PENDING))
 		return false;
 	el_trace(cancel, token, el_trace_first(token), error);
@@ -390,6 +393,17 @@ static void go_on(struct el_token *token)
 		give_up(token, ret);
 }
 
+/*
+ * Whoever granted or lost the attempt has told its waiter when he lets go of the
+ * lock, and is done with the waiter's memory.  He must not be waited for by looking
+ * again and again: he may be one whom the scheduler does not like.
+ */
+static void wait_until_told(struct el_token *token)
+{
+	spin_lock(&token->lock);
+	spin_unlock(&token->lock);
+}
+
 /* Block until the attempt has ended.  Return: its result. */
 static int block(struct el_token *token, struct el_waiter *waiter, enum el_cause cause,
 		 const struct el_deadline *deadline, struct el_grant *grant)
@@ -406,17 +420,15 @@ static int block(struct el_token *token, struct el_waiter *waiter, enum el_cause
 		WRITE_ONCE(waiter->step, false);
 		/* Otherwise it was granted, or ended by another: the result is there. */
 		if (READ_ONCE(token->waiter) == waiter) {
-			if (ret)
-				give_up(token, ret);
-			else
+			if (!ret)
 				go_on(token);
+			else if (!give_up(token, ret))
+				wait_until_told(token);
 		}
 		mutex_unlock(&token->mutex);
 	}
-	/* Whoever told the waiter is done with it. */
-	spin_lock(&token->lock);
-	WARN_ON_ONCE(token->waiter == waiter);
-	spin_unlock(&token->lock);
+	wait_until_told(token);
+	WARN_ON_ONCE(READ_ONCE(token->waiter) == waiter);
 	el_blocked_end(&blocked, token, waiter->result);
 	grant->fence = waiter->fence;
 	grant->result = waiter->told;

@@ -66,7 +66,6 @@ static void token_construct(void *memory)
 	mutex_init(&token->mutex);
 	spin_lock_init(&token->lock);
 	init_waitqueue_head(&token->wait);
-	INIT_WORK(&token->work, token_work);
 	INIT_HLIST_NODE(&token->gate_watch);
 }
 
@@ -197,6 +196,8 @@ struct el_token *el_token_new(struct el_domain *domain, struct el_label *label)
 	el_domain_get(domain);
 	token->domain = domain;
 	INIT_LIST_HEAD(&token->gate_link);
+	/* Not in the constructor: who debugs objects forgets those in freed memory. */
+	INIT_WORK(&token->work, token_work);
 	token->id = new_id();
 	token->owner = get_pid(task_tgid(current));
 	note_comm(token);
@@ -317,9 +318,10 @@ static void tell_waiter(struct el_token *token, int result)
 	wake_up_process(waiter->task);
 }
 
+/* Release: pairs with give_up(), which looks without the lock. */
 static void set_state(struct el_token *token, u8 state)
 {
-	WRITE_ONCE(token->state, state);
+	smp_store_release(&token->state, state);
 	token->since = get_jiffies_64();
 }
 
@@ -334,7 +336,9 @@ static void set_lost(struct el_token *token)
 	lockdep_assert_held(&token->lock);
 	token->partial = token->state == ENTITYLOCK_PENDING;
 	el_stats_waited(token);
-	el_stats_held(token);
+	if (token->state == ENTITYLOCK_HELD ||
+	    (token->state == ENTITYLOCK_PENDING && token->kind == EL_RAISE))
+		el_stats_held(token);
 	set_state(token, ENTITYLOCK_LOST);
 	token->error = -ESTALE;
 	el_lease_end(token);
