@@ -22,9 +22,10 @@
  * shares its floor may look changed when it was not, never the reverse.
  */
 #include <linux/atomic.h>
+#include <linux/ktime.h>
+#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
-#include <linux/ktime.h>
 
 #include "fence.h"
 
@@ -81,16 +82,22 @@ u64 el_fence_max(void)
 	return fence;
 }
 
+/* By the bits that the table of entities uses last, as a floor can be seen by users. */
+static u32 slot(u32 hash)
+{
+	return hash >> (32 - ilog2(EL_FLOORS));
+}
+
 /* el_fence_reclaimed - what an entity that was reclaimed has left at most */
 u64 el_fence_reclaimed(u32 hash)
 {
-	return atomic64_read(&el_floors[hash % EL_FLOORS]);
+	return atomic64_read(&el_floors[slot(hash)]);
 }
 
 /* el_version_reclaimed - the same for its version */
 u64 el_version_reclaimed(u32 hash)
 {
-	return atomic64_read(&el_version_floors[hash % EL_FLOORS]);
+	return atomic64_read(&el_version_floors[slot(hash)]);
 }
 
 static void raise(atomic64_t *floor, u64 to)
@@ -112,6 +119,6 @@ static void raise(atomic64_t *floor, u64 to)
  */
 void el_fence_reclaim(u32 hash, u64 fence, u64 version)
 {
-	raise(&el_floors[hash % EL_FLOORS], fence);
-	raise(&el_version_floors[hash % EL_FLOORS], version);
+	raise(&el_floors[slot(hash)], fence);
+	raise(&el_version_floors[slot(hash)], version);
 }

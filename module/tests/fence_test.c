@@ -25,7 +25,7 @@ static void above_what_it_must_follow(struct kunit *test)
 
 static void floors_of_what_was_reclaimed(struct kunit *test)
 {
-	const u32 hash = 12345, alike = hash + EL_FLOORS, other = hash + 1;
+	const u32 hash = 12345, alike = hash + 1, other = hash + (1U << 31);
 	u64 before = el_fence_reclaimed(other);
 
 	el_fence_reclaim(hash, 200, 100);
