@@ -33,6 +33,13 @@ fault:
 	return -EFAULT;
 }
 
+/* Structs are aligned to words, but for the caller's that only the ABI aligns. */
+static inline bool words_fit(const void __user *user)
+{
+	return IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS) ||
+	       IS_ALIGNED((unsigned long)user, sizeof(u64));
+}
+
 /**
  * el_args_read - copy an argument in
  * @args: output
@@ -48,7 +55,7 @@ static __always_inline int el_args_read(void *args, size_t size, size_t least,
 					const void __user *user, size_t usize)
 {
 	BUILD_BUG_ON(size % sizeof(u64));
-	if (likely(usize == size))
+	if (likely(usize == size && words_fit(user)))
 		return el_args_read_words(args, user, size / sizeof(u64));
 	if (usize < least)
 		return -EINVAL;

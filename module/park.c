@@ -179,7 +179,7 @@ err:
 long el_claim(struct el_domain *domain, u8 rights, unsigned int cmd, void __user *user)
 {
 	struct el_parking *parking;
-	struct entitylock_claim args;
+	struct entitylock_claim args __aligned(sizeof(u64));
 	struct el_token *token;
 	int fd, ret;
 
