@@ -351,7 +351,7 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 {
 	struct el_queue *queue = &entity->queue;
 	struct el_hold *hold;
-	bool broken = false;
+	bool broken = false, again = false;
 	enum el_loss loss;
 	u32 left;
 
@@ -364,7 +364,12 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 			end(hold, EL_VANISHED);
 		else
 			list_move_tail(&hold->link, &queue->holders);
-		if (left % EL_BATCH == 0) {
+		if (again && hold->waiting) {
+			/* It asked to be exclusive meanwhile, and so came to the front. */
+			again = false;
+			left++;
+		} else if (left % EL_BATCH == 0) {
+			again = true;
 			spin_unlock(&entity->lock);
 			cond_resched();
 			spin_lock(&entity->lock);
