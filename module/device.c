@@ -353,7 +353,6 @@ static void show_domain(struct seq_file *seq, const struct el_domain *domain)
 	seq_printf(seq, "mode:\t0%o\n", el_domain_mode(domain));
 	seq_printf(seq, "owner:\t%u\n", from_kuid_munged(ns, domain->owner));
 	seq_printf(seq, "entities:\t%d\n", atomic_read(&domain->table.nelems));
-	el_stats_show(seq, domain);
 }
 
 /* DOMAIN may exchange it; somebody who looks is no use of the fd. */
@@ -363,6 +362,8 @@ static void device_show_fdinfo(struct seq_file *seq, struct file *file)
 
 	mutex_lock(&opening->mutex);
 	show_domain(seq, opening->listing.domain);
+	if (el_domain_rights(opening->listing.domain, file) & EL_MAY_LIST)
+		el_stats_show(seq, opening->listing.domain);
 	mutex_unlock(&opening->mutex);
 }
 

@@ -139,10 +139,10 @@ static u32 show_next(struct seq_file *seq, enum el_told_of what, struct el_token
 
 static void show_rest(struct seq_file *seq, enum el_told_of what, u32 shown, u32 count)
 {
-	if (!count)
+	if (!count || (!shown && what != EL_TELL_WHO))
 		seq_putc(seq, '-');
 	else if (shown < count && what == EL_TELL_WHO)
-		seq_printf(seq, ",+%u", count - shown);
+		seq_printf(seq, shown ? ",+%u" : "+%u", count - shown);
 }
 
 static void show_holders(struct seq_file *seq, enum el_told_of what,

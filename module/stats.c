@@ -131,6 +131,12 @@ static unsigned long sum(const struct el_domain *domain, size_t offset)
 
 #define stats_sum(domain, what)	sum(domain, offsetof(struct el_stats, what))
 
+/* What goes up on one CPU and down on another may be seen down first. */
+static long level(unsigned long total)
+{
+	return max_t(long, total, 0);
+}
+
 /* Without the zeros at the end. */
 static void show_histogram(struct seq_file *seq, const char *name,
 			   const struct el_domain *domain, size_t offset)
@@ -152,8 +158,8 @@ static void show_histogram(struct seq_file *seq, const char *name,
 /* el_stats_show - a line for each of them, for fdinfo */
 void el_stats_show(struct seq_file *seq, const struct el_domain *domain)
 {
-	seq_printf(seq, "tokens:\t%lu\n", stats_sum(domain, tokens));
-	seq_printf(seq, "waiters:\t%lu\n", stats_sum(domain, waiters));
+	seq_printf(seq, "tokens:\t%ld\n", level(stats_sum(domain, tokens)));
+	seq_printf(seq, "waiters:\t%ld\n", level(stats_sum(domain, waiters)));
 	seq_printf(seq, "in-flight:\t%lu\n", el_gate_in_flight(&domain->gate));
 	seq_printf(seq, "grants:\t%lu\n", stats_sum(domain, grants));
 	seq_printf(seq, "contended:\t%lu\n", stats_sum(domain, contended));

@@ -84,14 +84,26 @@ void el_label_text(char *to, const struct el_token *token)
 		*to = '\0';
 }
 
-/* The first in the way of a token that waits for an entity. */
-static struct el_token *holder_of(struct el_entity *entity)
+/* The first in the way of a token that waits for an entity, which it may share. */
+static struct el_token *holder_of(struct el_entity *entity, const struct el_token *token)
 {
 	struct el_hold *hold;
 
 	lockdep_assert_held(&entity->lock);
-	hold = list_first_entry_or_null(&entity->queue.holders, struct el_hold, link);
-	return hold ? hold->token : NULL;
+	list_for_each_entry(hold, &entity->queue.holders, link) {
+		if (hold->token != token)
+			return hold->token;
+	}
+	return NULL;
+}
+
+/* NULL for the request that is first: the operations in its way are only counted. */
+static struct el_token *holder_of_gate(struct el_gate *gate, const struct el_token *token)
+{
+	lockdep_assert_held(&gate->lock);
+	if (gate->holder)
+		return gate->holder;
+	return gate->awaited != token ? gate->awaited : NULL;
 }
 
 static void note_holder(struct el_blocked *blocked, struct el_token *holder)
@@ -125,7 +137,7 @@ void el_blocked_begin(struct el_blocked *blocked, struct el_token *token, enum e
 	if (token->gate || !token->entered || token->pos >= token->count) {
 		blocked->cause = EL_FOR_GATE;
 		spin_lock(&gate->lock);
-		note_holder(blocked, gate->holder ?: gate->awaited);
+		note_holder(blocked, holder_of_gate(gate, token));
 		spin_unlock(&gate->lock);
 	} else {
 		entity = token->set[token->pos]->entity;
@@ -133,7 +145,7 @@ void el_blocked_begin(struct el_blocked *blocked, struct el_token *token, enum e
 		blocked->cause = cause;
 		blocked->entity = entity;
 		spin_lock(&entity->lock);
-		note_holder(blocked, holder_of(entity));
+		note_holder(blocked, holder_of(entity, token));
 		spin_unlock(&entity->lock);
 	}
 	mutex_unlock(&token->mutex);

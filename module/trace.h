@@ -146,7 +146,7 @@ DEFINE_EVENT(entitylock_released, entitylock_gate_release,
 	TP_ARGS(token, hold, how, held)
 );
 
-/* An attempt has ended without a grant; @error is 0 for the last close, or a negative errno. */
+/* An attempt has ended without a grant: a negative errno, 0 if its verb could not be told. */
 TRACE_EVENT(entitylock_cancel,
 	TP_PROTO(const struct el_token *token, const struct el_hold *hold, int error),
 	TP_ARGS(token, hold, error),
