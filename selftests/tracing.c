@@ -300,6 +300,7 @@ TEST_F(tracing, TRACE_blocked)
 	EXPECT_EQ(0, call_result(&call));
 	ASSERT_TRUE(find(self->instance, "blocked", "tid", call.tid, event, sizeof(event)));
 	EXPECT_VALUE("convert", "cause");
+	EXPECT_NUMBER(token_info(holder).id, "holder");
 	close(holder);
 	holder = hold(self->ground.domain, "c");
 	ASSERT_LE(0, holder);
