@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# run.sh [small]: measure the ways of keeping edits apart, as root where the module is
+# loaded; parameters and CSV on the output
+#
+# small takes a minute, for a first look; the whole takes 14.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+offline=$here/../../../build/userspace/examples/offline
+
+case ${1:-} in
+small)
+	vanish='--repeats 2 --lease 500 --limit 2000'
+	measure='--think 100 --rest 100 measure 1x1x2 1x4x4 64x4x2' ;;
+'')
+	vanish='--repeats 3 --lease 1000 --limit 5000'
+	# With 16 workers on one row five turns for each at least, to see what each gets.
+	measure='--think 400 --rest 800 measure'
+	measure="$measure 1x1x6 1x2x6 1x4x4 1x8x4 1x16x40 1x32x12 1x64x12"
+	measure="$measure 64x1x6 64x2x6 64x4x4 64x8x4 64x16x4 64x32x4 64x64x4" ;;
+*)
+	echo "usage: run.sh [small]" >&2
+	exit 2 ;;
+esac
+
+echo "# Linux $(uname -r), $(nproc) processors"
+echo "# $(/usr/lib/postgresql/*/bin/postgres --version)"
+grep -v '^#' "$here/settings" | sed 's/^/# postgresql: /'
+status=0
+for arguments in "$vanish vanish" "$measure"; do
+	# shellcheck disable=SC2086  # several
+	"$here/database.sh" "$offline" $arguments || status=$?
+done
+exit $status
