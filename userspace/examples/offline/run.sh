@@ -25,7 +25,8 @@ small)
 esac
 
 echo "# Linux $(uname -r), $(nproc) processors"
-echo "# $(/usr/lib/postgresql/*/bin/postgres --version)"
+for server in /usr/lib/postgresql/*/bin/postgres; do :; done
+echo "# $("$server" --version)"
 grep -v '^#' "$here/settings" | sed 's/^/# postgresql: /'
 status=0
 for arguments in "$vanish vanish" "$measure"; do

@@ -182,11 +182,11 @@ static void end(const struct editor *editor)
 	close(editor->sock);
 }
 
-/* @after: nanoseconds from the moment it should be free; negative: it was all along. */
+/* @after: nanoseconds from the moment it should be free; negative: it was so before. */
 static void print(const struct scenario *scenario, const char *what, int64_t after)
 {
 	printf("vanish,%s,%s,%s,%.1f\n", fates[scenario->fate], scenario->way->name, what,
-	       after > 0 ? after / 1e6 : 0);
+	       after / 1e6);
 	fflush(stdout);
 }
 

@@ -91,7 +91,7 @@ static void record_wait(uint64_t wait, uint64_t think)
 }
 
 /* An edit, with as many tries as it takes. */
-static void edit_a_row(const struct cell *cell, int second)
+static void edit_a_row(const struct cell *cell, uint64_t wanted, int second)
 {
 	struct edit edit = {
 		.row = 1 + random_below(cell->rows),
@@ -99,8 +99,8 @@ static void edit_a_row(const struct cell *cell, int second)
 		.deadline = cell->end,
 		.token = -1,
 	};
-	uint64_t wanted = now(), done;
 	enum outcome outcome;
+	uint64_t done;
 
 	while ((outcome = attempt(cell, &edit, second)) != DONE) {
 		if (outcome == OVER || now() >= cell->end) {
@@ -127,7 +127,7 @@ static void work(const struct cell *cell, int second)
 		if (time >= cell->end)
 			break;
 		sleep_until(time);
-		edit_a_row(cell, second);
+		edit_a_row(cell, time, second);
 	}
 }
 
