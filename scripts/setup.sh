@@ -272,9 +272,10 @@ cluster()
 # No server is to run on this machine: it would begin with a cluster of its own.
 server()
 {
-	if [ ! -e /etc/postgresql-common ]; then
-		mkdir /etc/postgresql-common
-		echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf
+	conf=/etc/postgresql-common/createcluster.conf
+	if [ ! -e $conf ]; then
+		mkdir -p ${conf%/*}
+		echo 'create_main_cluster = false' > $conf
 	fi
 	# shellcheck disable=SC2086
 	packages $offline_packages

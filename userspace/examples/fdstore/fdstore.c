@@ -132,7 +132,7 @@ static int take_over(void)
 	}
 	free(names);
 	if (control < 0)
-		die("no socket \"control\" was handed over", "start it by systemd, or by manager.py");
+		die("no socket \"control\"", "start it by systemd, or by manager.py");
 	return control;
 }
 

@@ -32,10 +32,10 @@
 
 static void __attribute__((noreturn)) usage(void)
 {
-	fputs("usage: offline [OPTION...] measure ROWSxWORKERSxSECONDS... |"
-	      " offline [OPTION...] vanish\n"
-	      "options: --ways NAMES --think MS --rest MS --pause MS --seed N"
-	      " --repeats N --lease MS --limit MS\n", stderr);
+	fputs("usage: offline [OPTION...] measure ROWSxWORKERSxSECONDS...\n", stderr);
+	fputs("       offline [OPTION...] vanish\n", stderr);
+	fputs("options: --ways NAMES --think MS --rest MS --pause MS --seed N\n", stderr);
+	fputs("         --repeats N --lease MS --limit MS\n", stderr);
 	exit(2);
 }
 
@@ -60,10 +60,10 @@ static struct size size_of(const char *text)
 
 	if (sscanf(text, "%ux%ux%lf%n", &size.rows, &size.workers, &size.seconds, &end) == 3 &&
 	    !text[end] && size.rows >= 1 && size.rows <= 1000 && size.workers >= 1 &&
-	    size.workers <= 1000 && size.seconds > 0 && size.seconds <= 3600)
+	    size.workers <= 64 && size.seconds > 0 && size.seconds <= 3600)
 		return size;
-	fprintf(stderr, "offline: %s: ROWSxWORKERSxSECONDS is needed, such as 1x16x24,"
-		" with at most 1000 of each\n", text);
+	fprintf(stderr, "offline: %s: ROWSxWORKERSxSECONDS is needed, such as 1x16x24\n", text);
+	fputs("offline: up to 1000 rows, 64 workers, 3600 seconds\n", stderr);
 	exit(2);
 }
 
@@ -101,7 +101,7 @@ static int run_measure(struct measure *what, char **sizes, unsigned int nr)
 		die_errno("memory");
 	for (i = 0; i < nr; i++)
 		what->sizes[i] = size_of(sizes[i]);
-	printf("# think %llu ms, rest %llu ms on average, pause after a conflict %llu ms, seed %u\n",
+	printf("# think %llu ms, rest %llu ms on average, pause %llu ms after a conflict, seed %u\n",
 	       what->think / MS, what->rest / MS, what->pause / MS, what->seed);
 	for (i = 0; i < what->nr_ways; i++)
 		printf("# way %s: %s\n", what->ways[i]->name, what->ways[i]->title);
@@ -148,18 +148,36 @@ int main(int argc, char **argv)
 	measure.nr_ways = parse_ways(default_ways, ways);
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		switch (option) {
-		case WAYS:	measure.nr_ways = parse_ways(optarg, ways); break;
-		case THINK:	measure.think = number("think", optarg, 0) * MS; break;
-		case REST:	measure.rest = number("rest", optarg, 0) * MS; break;
-		case PAUSE:	pause = number("pause", optarg, 0) * MS; break;
-		case SEED:	measure.seed = number("seed", optarg, 0); break;
-		case REPEATS:	vanish.repeats = number("repeats", optarg, 1); break;
-		case LEASE:	vanish.lease = number("lease", optarg, 1) * MS; break;
-		case LIMIT:	vanish.limit = number("limit", optarg, 1) * MS; break;
-		default:	usage();
+		case WAYS:
+			measure.nr_ways = parse_ways(optarg, ways);
+			break;
+		case THINK:
+			measure.think = number("think", optarg, 0) * MS;
+			break;
+		case REST:
+			measure.rest = number("rest", optarg, 0) * MS;
+			break;
+		case PAUSE:
+			pause = number("pause", optarg, 0) * MS;
+			break;
+		case SEED:
+			measure.seed = number("seed", optarg, 0);
+			break;
+		case REPEATS:
+			vanish.repeats = number("repeats", optarg, 1);
+			break;
+		case LEASE:
+			vanish.lease = number("lease", optarg, 1) * MS;
+			break;
+		case LIMIT:
+			vanish.limit = number("limit", optarg, 1) * MS;
+			break;
+		default:
+			usage();
 		}
 	}
-	measure.pause = vanish.pause = pause;
+	measure.pause = pause;
+	vanish.pause = pause;
 	argv += optind;
 	argc -= optind;
 	if (argc && !strcmp(argv[0], "measure"))

@@ -146,8 +146,8 @@ bool measure(const struct measure *what)
 	database_open();
 	database_create(most(what->sizes, what->nr_sizes, false));
 
-	puts("# cell,way,rows,workers,seconds,changes,wasted,wasted_s,statements,wait_p50_ms,"
-	     "wait_p99_ms,most,least,saved,lost");
+	fputs("# cell,way,rows,workers,seconds,changes,wasted,wasted_s,statements,", stdout);
+	puts("p50_ms,p99_ms,most,least,saved,lost");
 	for (i = 0; i < what->nr_sizes; i++)
 		for (j = 0; j < what->nr_ways; j++)
 			right &= run(what, what->ways[j], &what->sizes[i], workers, shared);

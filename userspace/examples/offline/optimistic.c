@@ -51,8 +51,7 @@ static enum outcome save2(struct edit *edit, int64_t value)
 {
 	static struct statement update = {
 		.name = "version_guarded",
-		.sql = "UPDATE item SET value = $2, version = version + 1"
-		       " WHERE id = $1 AND version = $3",
+		.sql = "UPDATE item SET value=$2, version=version+1 WHERE id=$1 AND version=$3",
 	};
 	int64_t parameters[] = { edit->row, value, edit->version };
 

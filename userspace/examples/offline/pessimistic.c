@@ -37,8 +37,7 @@ static enum outcome begin2(struct edit *edit)
 {
 	static struct statement lock = {
 		.name = "column_lock_if_free",
-		.sql = "UPDATE item SET locked = $2 WHERE id = $1 AND locked IS NULL"
-		       " RETURNING value",
+		.sql = "UPDATE item SET locked=$2 WHERE id=$1 AND locked IS NULL RETURNING value",
 	};
 	int64_t parameters[] = { edit->row, edit->owner };
 

@@ -5,6 +5,8 @@ set datafile separator ","
 set terminal svg size 760,460 dynamic font "sans,11"
 set logscale x 2
 set xlabel "workers"
+set xrange [0.9:70]
+set xtics 2
 set grid
 set key outside right top noenhanced
 ways = "version3 version2 column4 column2 token unchanged"

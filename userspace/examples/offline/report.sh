@@ -52,8 +52,9 @@ $3 != rows || $4 != workers {
 	demand = workers * $5 / (think + rest)
 	bound = smaller(serial, demand)
 	printf "\n%d row%s, %d worker%s, %g s: at most %.1f changes (the row%s bound %.1f, " \
-	       "the workers\047 demand %.1f)\n", rows, rows > 1 ? "s" : "", workers,
-	       workers > 1 ? "s" : "", $5, bound, rows > 1 ? "s\047" : "\047s", serial, demand
+	       "the workers\047 demand %.1f)\n", rows, (rows > 1 ? "s" : ""), workers,
+	       (workers > 1 ? "s" : ""), $5, bound, (rows > 1 ? "s\047" : "\047s"), serial,
+	       demand
 	printf "%-52s %7s %5s %6s %7s %5s %7s %7s %6s\n", "", "changes", "of", "wasted",
 	       "seconds", "stmts", "wait", "p99", "most/"
 	printf "%-52s %7s %5s %6s %7s %5s %7s %7s %6s\n", "", "", "most", "edits", "wasted",
@@ -65,19 +66,22 @@ $3 != rows || $4 != workers {
 	lost += $15 < 0 ? -$15 : $15
 	cells++
 	saved += $14
-	# The targets are for 16 workers on one row, or as many as there were.
-	if ($2 == "token" && rows == 1 && workers <= 16) {
+	if ($2 == "token" && rows == 1 && workers == 1)
+		statements = $10 / 1000
+	if ($2 == "token" && rows == 1)
+		all_vain += $7
+	if ($2 == "token" && rows == 1 && workers == 16) {
 		made = $6 / bound
-		vain = $7
 		fair = $13 > 0 ? $12 / $13 : 1000000
 		p99 = $11
-		by = workers
+		measured = 1
+		whole = $6 / smaller($5 / (think + statements), demand)
 	}
 }
 
 function target(what, is, limit, met, how)
 {
-	printf "%-62s %9.2f  %s %-8g %s\n", what, is, how, limit, met ? "met" : "MISSED"
+	printf "%-62s %9.2f  %s %-6g %s\n", what, is, how, limit, met ? "met" : "MISSED"
 	targets++
 	missed += !met
 }
@@ -103,19 +107,23 @@ END {
 	}
 	printf "\n%d changes in %d cells, %d lost\n\n", saved, cells, lost
 
-	if (by) {
-		printf "%-62s %9s  %s\n", sprintf("way 3, one row, %d workers", by), "is", "aim"
-		target("changes / min(serial bound, demand)", made, 0.9, made >= 0.9, ">=")
-		at_most("edits wasted", vain, 0)
-		at_most("most / least by a worker", fair, 1.2)
-		at_most("p99 wait / (workers * think time)", p99 / 1000 / by / think, 1.5)
-		at_most("killed without a lease: free after, ms", worst["killed,token,free"], 50)
-		at_most("killed when parked: free after the end of the lease, ms",
-			worst["parked,parked,free"], 50)
-		target("and not before it", best["parked,parked,free"], 0,
-		       best["parked,parked,free"] >= 0, ">=")
-		printf "\n%d of %d targets missed\n", missed, targets
+	printf "%-62s %9s  %s\n", "way 3 on one row", "is", "aim"
+	if (measured) {
+		target("changes / min(serial bound, demand), 16 workers", made, 0.9, made >= 0.9, ">=")
+		printf "%-62s %9.2f\n", sprintf("  with the %.0f ms that one alone spends in statements",
+			statements * 1000), whole
+		at_most("most / least by a worker, of 16", fair, 1.2)
+		at_most("p99 wait / (16 workers * think time)", p99 / 1000 / 16 / think, 1.5)
+	} else {
+		print "(what 16 workers make of it is only in the whole)"
 	}
+	at_most("edits wasted", all_vain, 0)
+	at_most("killed without a lease: free after, ms", worst["killed,token,free"], 50)
+	at_most("killed when parked: free after the end of the lease, ms",
+		worst["parked,parked,free"], 50)
+	target("and not before it", best["parked,parked,free"], 0,
+	       best["parked,parked,free"] >= 0, ">=")
+	printf "\n%d of %d targets missed\n", missed, targets
 	if (lost)
 		exit 1
 }' "$csv"

@@ -12,7 +12,7 @@ offline=$here/../../../build/userspace/examples/offline
 case ${1:-} in
 small)
 	vanish='--repeats 2 --lease 500 --limit 2000'
-	measure='--think 100 --rest 100 measure 1x1x2 1x4x4 64x4x2' ;;
+	measure='--think 400 --rest 400 measure 1x1x3 1x4x4 64x4x2' ;;
 '')
 	vanish='--repeats 3 --lease 1000 --limit 5000'
 	# With 16 workers on one row five turns for each at least, to see what each gets.

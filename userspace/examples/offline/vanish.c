@@ -148,9 +148,15 @@ static struct editor start(enum role role, const struct scenario *scenario,
 		close(pair[0]);
 		database_open();
 		switch (role) {
-		case FIRST:	be_first(scenario, what, pair[1], onward); break;
-		case NEXT:	be_next(scenario, what, pair[1]); break;
-		case SECOND:	be_second(scenario, pair[1], onward); break;
+		case FIRST:
+			be_first(scenario, what, pair[1], onward);
+			break;
+		case NEXT:
+			be_next(scenario, what, pair[1]);
+			break;
+		case SECOND:
+			be_second(scenario, pair[1], onward);
+			break;
 		}
 		exit(0);
 	}
@@ -272,7 +278,8 @@ bool vanish(const struct vanish *what)
 	database_open();
 	database_create(2);
 	puts("# vanish,fate,way,what,ms (free: after the kill, or after the lease)");
-	for (i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		printf("# way %s: %s\n", scenarios[i].way->name, scenarios[i].way->title);
 		fprintf(stderr, "%s: %s\n", fates[scenarios[i].fate], scenarios[i].way->title);
 		for (repeat = 0; repeat < what->repeats; repeat++)
 			right &= play(&scenarios[i], what);

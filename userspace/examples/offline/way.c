@@ -16,7 +16,7 @@ const struct way *way_find(const char *name)
 	};
 	unsigned int i;
 
-	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(ways); i++)
 		if (!strcmp(ways[i]->name, name))
 			return ways[i];
 	return NULL;

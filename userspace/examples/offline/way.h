@@ -15,6 +15,8 @@
 
 #include <entitylock.h>
 
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
 /* All of it goes from process to process but the token, which each has its own fd of. */
 struct edit {
 	int64_t row;
