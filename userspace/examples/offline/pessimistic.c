@@ -87,6 +87,7 @@ static enum outcome save2(struct edit *edit, int64_t value)
 const struct way column4_way = {
 	.name = "column4",
 	.title = "2 pessimistic: locked column, 4 statements",
+	.holds = true,
 	.pauses = true,
 	.begin = begin4,
 	.send = way_send,
@@ -99,6 +100,7 @@ const struct way column4_way = {
 const struct way column2_way = {
 	.name = "column2",
 	.title = "2 pessimistic: locked column, 2 statements",
+	.holds = true,
 	.pauses = true,
 	.begin = begin2,
 	.send = way_send,

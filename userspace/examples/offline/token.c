@@ -237,6 +237,7 @@ static enum outcome save_if_unchanged(struct edit *edit, int64_t value)
 const struct way token_way = {
 	.name = "token",
 	.title = "3 pessimistic: entitylock, the descriptor passed on",
+	.holds = true,
 	.begin = begin,
 	.send = send_token,
 	.receive = receive_token,
@@ -248,6 +249,7 @@ const struct way token_way = {
 const struct way parked_way = {
 	.name = "parked",
 	.title = "3 pessimistic: entitylock, parked meanwhile",
+	.holds = true,
 	.begin = begin,
 	.send = park,
 	.receive = claim,

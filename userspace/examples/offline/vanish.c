@@ -208,12 +208,16 @@ static unsigned int next_edits(const struct scenario *scenario, const struct van
 
 	hear(&next);
 	order(&next);
-	sleep_until(now() + TO_QUEUE);
+	if (scenario->way->holds)
+		sleep_until(now() + TO_QUEUE);
+	else
+		news = hear(&next);
 	from = now();
 	kill(first.pid, scenario->fate == PAUSED ? SIGSTOP : SIGKILL);
 	if (scenario->fate == PARKED || scenario->fate == PAUSED)
 		from = begun + what->lease;
-	news = hear(&next);
+	if (scenario->way->holds)
+		news = hear(&next);
 	if (news.outcome == DONE) {
 		print(scenario, "free", (int64_t)(news.time - from));
 		saved += hear(&next).outcome == DONE;

@@ -41,6 +41,7 @@ enum outcome {
 struct way {
 	const char *name;
 	const char *title;
+	bool holds;		/* the row is held while somebody thinks */
 	bool pauses;		/* after BUSY and STALE there is nothing to wait for */
 
 	/* From the wish to edit to the value.  DONE, BUSY or OVER. */
