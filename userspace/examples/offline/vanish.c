@@ -204,7 +204,7 @@ static unsigned int next_edits(const struct scenario *scenario, const struct van
 	struct editor next = start(NEXT, scenario, what, -1);
 	uint64_t begun = hear(&first).time, from;
 	unsigned int saved = 0;
-	struct news news;
+	struct news news = { .outcome = OVER };
 
 	hear(&next);
 	order(&next);
