@@ -200,13 +200,14 @@ static void print(const struct scenario *scenario, const char *what, int64_t aft
 static unsigned int next_edits(const struct scenario *scenario, const struct vanish *what,
 			       int onward)
 {
-	struct editor first = start(FIRST, scenario, what, onward);
-	struct editor next = start(NEXT, scenario, what, -1);
-	uint64_t begun = hear(&first).time, from;
-	unsigned int saved = 0;
+	struct editor next = start(NEXT, scenario, what, -1), first;
 	struct news news = { .outcome = OVER };
+	unsigned int saved = 0;
+	uint64_t begun, from;
 
-	hear(&next);
+	hear(&next);	/* it is ready before the lease begins */
+	first = start(FIRST, scenario, what, onward);
+	begun = hear(&first).time;
 	order(&next);
 	if (scenario->way->holds)
 		sleep_until(now() + TO_QUEUE);
