@@ -5,13 +5,13 @@
  *
  *   --ways NAMES     of version3, version2, column4, column2, token, parked,
  *                    unchanged, none, with commas between (all but parked and none)
- *   --think MS       to think, from reading a row to writing it (250)
- *   --rest MS        between two edits of a worker, on average (750)
+ *   --think MS       to think, from reading a row to writing it (500)
+ *   --rest MS        between two edits of a worker, on average (1000)
  *   --pause MS       after a conflict, in those ways that cannot wait for its end (300)
  *   --seed N         for other random numbers
- *   --repeats N      vanish: how often (5)
- *   --lease MS       vanish: the lease, where there is one (2000)
- *   --limit MS       vanish: how long another editor tries (10000)
+ *   --repeats N      vanish: how often (3)
+ *   --lease MS       vanish: the lease, where there is one (1000)
+ *   --limit MS       vanish: how long another editor tries (5000)
  *
  * measure: workers edit rows of a table, each way for so many seconds.  Every edit adds
  * one to the value that it has read, so that the sum tells of lost updates.
@@ -137,11 +137,11 @@ int main(int argc, char **argv)
 	char default_ways[] = "version3,version2,column4,column2,token,unchanged";
 	struct measure measure = {
 		.ways = ways,
-		.think = 250 * MS,
-		.rest = 750 * MS,
+		.think = 500 * MS,
+		.rest = 1000 * MS,
 		.seed = 1,
 	};
-	struct vanish vanish = { .repeats = 5, .lease = 2000 * MS, .limit = 10000 * MS };
+	struct vanish vanish = { .repeats = 3, .lease = 1000 * MS, .limit = 5000 * MS };
 	uint64_t pause = 300 * MS;
 	int option, status;
 

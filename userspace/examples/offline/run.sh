@@ -12,13 +12,12 @@ offline=$here/../../../build/userspace/examples/offline
 case ${1:-} in
 small)
 	vanish='--repeats 2 --lease 500 --limit 2000'
-	measure='--think 400 --rest 400 measure 1x1x3 1x4x4 64x4x2' ;;
+	measure='--think 500 --rest 500 measure 1x1x3 1x4x4 64x4x2' ;;
 '')
-	vanish='--repeats 3 --lease 1000 --limit 5000'
+	vanish=
 	# With 16 workers on one row five turns for each at least, to see what each gets.
-	measure='--think 400 --rest 800 measure'
-	measure="$measure 1x1x6 1x2x6 1x4x4 1x8x4 1x16x40 1x32x12 1x64x12"
-	measure="$measure 64x1x6 64x2x6 64x4x4 64x8x4 64x16x4 64x32x4 64x64x4" ;;
+	measure="measure 1x1x5 1x2x5 1x4x4 1x8x5 1x16x48 1x32x10 1x64x10"
+	measure="$measure 64x1x5 64x2x4 64x4x3 64x8x3 64x16x3 64x32x3 64x64x4" ;;
 *)
 	echo "usage: run.sh [small]" >&2
 	exit 2 ;;
