@@ -89,13 +89,14 @@ void database_create(unsigned int rows)
 {
 	struct statement insert = {
 		.name = "insert",
-		.sql = "INSERT INTO item SELECT n, 0, 0, NULL, 0 FROM generate_series(1, $1::int) n",
+		.sql = "INSERT INTO item SELECT n, 0, 0, NULL, 0 FROM generate_series(1, $1) n",
 	};
 	int64_t parameter = rows;
 
 	database_do("DROP TABLE IF EXISTS item");
-	database_do("CREATE TABLE item (id bigint PRIMARY KEY, value bigint, version bigint)");
-	database_do("ALTER TABLE item ADD locked bigint, ADD fence bigint, SET (fillfactor = 50)");
+	database_do("CREATE TABLE item (id bigint PRIMARY KEY, value bigint)");
+	database_do("ALTER TABLE item ADD version bigint, ADD locked bigint, ADD fence bigint");
+	database_do("ALTER TABLE item SET (fillfactor = 50)");
 	database_run(&insert, &parameter, 1, NULL, 0);
 }
 

@@ -101,7 +101,7 @@ static int run_measure(struct measure *what, char **sizes, unsigned int nr)
 		die_errno("memory");
 	for (i = 0; i < nr; i++)
 		what->sizes[i] = size_of(sizes[i]);
-	printf("# think %llu ms, rest %llu ms on average, pause %llu ms after a conflict, seed %u\n",
+	printf("# think %llu ms, rest %llu ms on average, pause on conflict %llu ms, seed %u\n",
 	       what->think / MS, what->rest / MS, what->pause / MS, what->seed);
 	for (i = 0; i < what->nr_ways; i++)
 		printf("# way %s: %s\n", what->ways[i]->name, what->ways[i]->title);
