@@ -8,6 +8,7 @@
 # port.  It ends with the command.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+caller=$PWD
 cache=${ENTITYLOCK_CACHE:-/var/cache/entitylock}
 
 fail()
@@ -28,11 +29,12 @@ as_postgres()
 	setpriv --reuid postgres --regid postgres --init-groups "$@"
 }
 
-# pg_ctl may keep this script's descriptors: the server must not keep its output open.
+# Where the user postgres may be.
 dir=$(as_postgres mktemp -d)
 cd "$dir"
 stop()
 {
+	cd "$dir"
 	as_postgres "$bin/pg_ctl" -D data -m immediate stop > /dev/null 2>&1 || :
 	cd /
 	rm -rf "$dir"
@@ -53,7 +55,7 @@ as_postgres "$bin/pg_ctl" -D data -l log -w -t 120 start > started 2>&1 ||
 	{ cat started log >&2; fail "the server does not start"; }
 
 export PGHOST="$dir" PGUSER=postgres PGDATABASE=postgres
-cd "$here/../../.."
+cd "$caller"
 status=0
 "$@" || status=$?
 exit $status
