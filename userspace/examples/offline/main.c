@@ -5,8 +5,8 @@
  *
  *   --ways NAMES     of version3, version2, column4, column2, token, parked,
  *                    unchanged, none, with commas between (all but parked and none)
- *   --think MS       to think, from reading a row to writing it (500)
- *   --rest MS        between two edits of a worker, on average (1000)
+ *   --think MS       to think, from reading a row to writing it (300)
+ *   --rest MS        between two edits of a worker, on average (600)
  *   --pause MS       after a conflict, in those ways that cannot wait for its end (300)
  *   --seed N         for other random numbers
  *   --repeats N      vanish: how often (3)
@@ -137,8 +137,8 @@ int main(int argc, char **argv)
 	char default_ways[] = "version3,version2,column4,column2,token,unchanged";
 	struct measure measure = {
 		.ways = ways,
-		.think = 500 * MS,
-		.rest = 1000 * MS,
+		.think = 300 * MS,
+		.rest = 600 * MS,
 		.seed = 1,
 	};
 	struct vanish vanish = { .repeats = 3, .lease = 1000 * MS, .limit = 5000 * MS };

@@ -11,13 +11,13 @@ offline=$here/../../../build/userspace/examples/offline
 
 case ${1:-} in
 small)
-	vanish='--repeats 2 --lease 500 --limit 2000'
-	measure='--think 500 --rest 500 measure 1x1x3 1x4x4 64x4x2' ;;
+	vanish='--repeats 2 --limit 2000'
+	measure='measure 1x1x9 1x4x9 64x4x6' ;;
 '')
 	vanish=
-	# With 16 workers on one row five turns for each at least, to see what each gets.
-	measure="measure 1x1x5 1x2x5 1x4x4 1x8x5 1x16x48 1x32x10 1x64x10"
-	measure="$measure 64x1x5 64x2x4 64x4x3 64x8x3 64x16x3 64x32x3 64x64x4" ;;
+	# With 16 workers on one row seven turns for each, to see what each gets.
+	measure='measure 1x1x9 1x2x9 1x4x9 1x8x12 1x16x36 1x32x10 1x64x10'
+	measure="$measure 64x1x9 64x2x9 64x4x9 64x8x9 64x16x6 64x32x4 64x64x4" ;;
 *)
 	echo "usage: run.sh [small]" >&2
 	exit 2 ;;
