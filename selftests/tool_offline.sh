@@ -15,10 +15,10 @@ value()
 		'$1 == "cell" && $2 == way && $3 == rows { print $column }' cells
 }
 
-# times FATE WAY WHAT: in whole milliseconds; nothing if it did not come to that
+# times FATE WAY WHAT: in microseconds; nothing if it did not come to that
 times()
 {
-	sed -n "s/^vanish,$1,$2,$3,\(-\?[0-9]*\)\..*/\1/p" fates
+	sed -n "s/^vanish,$1,$2,$3,//p" fates
 }
 
 sizes='1x4x2 8x4x1'

@@ -191,8 +191,8 @@ static void end(const struct editor *editor)
 /* @after: nanoseconds from the moment it should be free; negative: it was so before. */
 static void print(const struct scenario *scenario, const char *what, int64_t after)
 {
-	printf("vanish,%s,%s,%s,%.1f\n", fates[scenario->fate], scenario->way->name, what,
-	       after / 1e6);
+	printf("vanish,%s,%s,%s,%lld\n", fates[scenario->fate], scenario->way->name, what,
+	       (long long)after / 1000);
 	fflush(stdout);
 }
 
@@ -282,7 +282,7 @@ bool vanish(const struct vanish *what)
 
 	database_open();
 	database_create(2);
-	puts("# vanish,fate,way,what,ms (free: after the kill, or after the lease)");
+	puts("# vanish,fate,way,what,us (free: after the kill, or after the lease)");
 	for (i = 0; i < ARRAY_SIZE(scenarios); i++) {
 		printf("# way %s: %s\n", scenarios[i].way->name, scenarios[i].way->title);
 		fprintf(stderr, "%s: %s\n", fates[scenarios[i].fate], scenarios[i].way->title);

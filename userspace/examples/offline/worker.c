@@ -16,7 +16,7 @@ static struct shared *shared;
 /* This process's. */
 static unsigned int number;
 static struct score *score;
-static unsigned long long randomness;
+static unsigned long long seed, randomness;
 
 static unsigned int random_below(unsigned int end)
 {
@@ -121,6 +121,8 @@ static void work(const struct cell *cell, int second)
 {
 	uint64_t time;
 
+	/* In each way they rest as long, and want the same rows. */
+	randomness = seed;
 	sleep_until(cell->start);
 	for (;;) {
 		time = now() + cell->rest * random_below(2001) / 1000;
@@ -177,7 +179,7 @@ static void wait_for(const struct worker *worker)
 }
 
 void workers_start(struct worker *workers, unsigned int nr, struct shared *memory,
-		   unsigned int seed)
+		   unsigned int seed_of_all)
 {
 	unsigned int i, j;
 	int pair[2];
@@ -199,7 +201,7 @@ void workers_start(struct worker *workers, unsigned int nr, struct shared *memor
 			close(pair[0]);
 			number = i;
 			score = &shared->scores[i];
-			randomness = (seed + i + 1) * 0x9e3779b97f4a7c15ULL;
+			seed = (seed_of_all + i + 1) * 0x9e3779b97f4a7c15ULL;
 			first_process(pair[1]);
 		}
 		close(pair[1]);
