@@ -171,12 +171,10 @@ static void order(const struct editor *editor)
 		die_errno("send");
 }
 
-static struct news hear(const struct editor *editor)
+static void hear(const struct editor *editor, struct news *news)
 {
-	struct news news;
-
-	if (recv(editor->sock, &news, sizeof(news), 0) == sizeof(news))
-		return news;
+	if (recv(editor->sock, news, sizeof(*news), 0) == sizeof(*news))
+		return;
 	fputs("offline: an editor has died\n", stderr);
 	exit(1);
 }
@@ -201,34 +199,36 @@ static unsigned int next_edits(const struct scenario *scenario, const struct van
 			       int onward)
 {
 	struct editor next = start(NEXT, scenario, what, -1), first;
-	struct news news = { .outcome = OVER };
+	struct news news;
 	unsigned int saved = 0;
 	uint64_t begun, from;
 
-	hear(&next);	/* it is ready before the lease begins */
+	hear(&next, &news);	/* it is ready before the lease begins */
 	first = start(FIRST, scenario, what, onward);
-	begun = hear(&first).time;
+	hear(&first, &news);
+	begun = news.time;
 	order(&next);
 	if (scenario->way->holds)
 		sleep_until(now() + TO_QUEUE);
 	else
-		news = hear(&next);
+		hear(&next, &news);
 	from = now();
 	kill(first.pid, scenario->fate == PAUSED ? SIGSTOP : SIGKILL);
 	if (scenario->fate == PARKED || scenario->fate == PAUSED)
 		from = begun + what->lease;
 	if (scenario->way->holds)
-		news = hear(&next);
+		hear(&next, &news);
 	if (news.outcome == DONE) {
 		print(scenario, "free", (int64_t)(news.time - from));
-		saved += hear(&next).outcome == DONE;
+		hear(&next, &news);
+		saved += news.outcome == DONE;
 	} else {
 		print(scenario, "never", (int64_t)what->limit);
 	}
 	if (scenario->fate == PAUSED) {
 		kill(first.pid, SIGCONT);
 		order(&first);
-		news = hear(&first);
+		hear(&first, &news);
 		print(scenario, news.outcome == DONE ? "accepted" : "refused", 0);
 		saved += news.outcome == DONE;
 	}
@@ -245,12 +245,12 @@ static unsigned int second_saves(const struct scenario *scenario, const struct v
 	struct news news;
 	uint64_t from;
 
-	hear(&first);
-	hear(&second);
+	hear(&first, &news);
+	hear(&second, &news);
 	from = now();
 	end(&first);
 	order(&second);
-	news = hear(&second);
+	hear(&second, &news);
 	print(scenario, news.outcome == DONE ? "saved" : "failed", (int64_t)(news.time - from));
 	end(&second);
 	return news.outcome == DONE;
