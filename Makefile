@@ -111,7 +111,7 @@ help:
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
 #?                      (ICOUNT=1: in instructions; ROWS='calls release': those groups)
 #? make offline         rows of a database, edited in four ways: what each costs; in build/offline/
-#?                      (SMALL=1: a minute, where the whole takes 14)
+#?                      (SMALL=1: a minute, where the whole takes 6)
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
 #? make torture-prove   the torture finds the faults that it is there for
 #? make check           style, static analysis, layouts, rules without a test

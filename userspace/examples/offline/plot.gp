@@ -8,7 +8,7 @@ set xlabel "workers"
 set xrange [0.9:70]
 set xtics 2
 set grid
-set key outside right top noenhanced
+set key below noenhanced
 ways = "version3 version2 column4 column2 token unchanged"
 titles = "'1: version column, 3 statements' '1: version column, 2 statements' ".\
 	"'2: locked column, 4 statements' '2: locked column, 2 statements' ".\

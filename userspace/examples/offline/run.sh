@@ -4,7 +4,7 @@
 # run.sh [small]: measure the ways of keeping edits apart, as root where the module is
 # loaded; parameters and CSV on the output
 #
-# small takes a minute, for a first look; the whole takes 14.
+# small takes a minute, for a first look; the whole takes 6.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 offline=$here/../../../build/userspace/examples/offline
