@@ -18,7 +18,8 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted check bench torture torture-prove clean help
+.PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
+.PHONY: check bench offline torture torture-prove clean help
 
 all: module userspace
 
@@ -46,6 +47,7 @@ test: TIMEOUT := 1800
 test-debug: TIMEOUT := 3600
 test-debug: KERNEL := debug
 test test-debug: all selftests
+	@scripts/setup.sh offline
 	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
 
 test-leaks: KERNEL := debug
@@ -64,6 +66,20 @@ bench: all
 	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests/bench O=$(O)
 	@$(vm_run) $(if $(ICOUNT),--icount) -- selftests/bench/run.sh $(ROWS) > $(bench_csv)
 	@selftests/bench/report.sh $(bench_csv)
+
+offline_csv = $(O)/offline/$(KERNEL)$(if $(SMALL),-small).csv
+
+# Time is counted in instructions: how busy this machine is does not count, and idle time
+# takes none.  The tables also when an update was lost.
+offline: TIMEOUT := 1200
+offline: all
+	@scripts/setup.sh offline
+	@mkdir -p $(O)/offline
+	@status=0; \
+	echo '# the clock counts instructions: a nanosecond each' > $(offline_csv); \
+	$(vm_run) --icount -- userspace/examples/offline/run.sh $(if $(SMALL),small) >> $(offline_csv) || \
+		status=$$?; \
+	userspace/examples/offline/report.sh $(offline_csv) && exit $$status
 
 build_torture = +flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests/torture O=$(O)
 
@@ -99,6 +115,8 @@ help:
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
 #?                      (ICOUNT=1: in instructions; ROWS='calls release': those groups)
+#? make offline         rows of a database, edited in four ways: what each costs; in build/offline/
+#?                      (SMALL=1: a minute, where the whole takes 6)
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
 #? make torture-prove   the torture finds the faults that it is there for
 #? make check           style, static analysis, layouts, rules without a test

@@ -9,6 +9,7 @@
 #   debug         the sanitised kernel; debug-NAME: with scripts/debug-NAME.config
 #   check         what "make check" needs
 #   bench         what "make bench" needs
+#   offline       what "make offline" needs: a database server, and a cluster for it
 #   all           everything but the -rt kernels
 #
 # Kernels, sources and the sid chroot are kept in $ENTITYLOCK_CACHE
@@ -26,6 +27,8 @@ base_packages='
 	kmod
 	libc6-dev
 	libc6-dev-i386-cross
+	libpq-dev
+	libsystemd-dev
 	liburing-dev
 	libuv1-dev
 	make
@@ -38,6 +41,10 @@ base_packages='
 	zstd'
 bench_packages='
 	gnuplot-nox'
+offline_packages='
+	gnuplot-nox
+	postgresql
+	python3'
 debug_packages='
 	bison
 	flex
@@ -249,6 +256,35 @@ checkers()
 	mv "$tmp/kernel-scripts" "$cache/"
 }
 
+# An empty one, ready to be unpacked: to make it takes a minute in an emulated machine.
+cluster()
+{
+	dir=$(setpriv --reuid postgres --regid postgres --init-groups mktemp -d)
+	cd "$dir"
+	quietly setpriv --reuid postgres --regid postgres --init-groups \
+		"$bin/initdb" -D data -A trust -N --no-locale -E UTF8
+	tar -cf "$tmp/cluster.tar" data
+	cd "$top"
+	rm -rf "$dir"
+	mv "$tmp/cluster.tar" "$1"
+}
+
+# No server is to run on this machine: it would begin with a cluster of its own.
+server()
+{
+	conf=/etc/postgresql-common/createcluster.conf
+	if [ ! -e $conf ]; then
+		mkdir -p ${conf%/*}
+		echo 'create_main_cluster = false' > $conf
+	fi
+	# shellcheck disable=SC2086
+	packages $offline_packages
+	for bin in /usr/lib/postgresql/*/bin; do :; done
+	version=${bin%/bin}
+	file=$cache/cluster-${version##*/}.tar
+	once "$file" cluster "$file"
+}
+
 part()
 {
 	case $1 in
@@ -274,8 +310,9 @@ part()
 	bench)
 		# shellcheck disable=SC2086
 		packages $bench_packages ;;
+	offline)	server ;;
 	all)
-		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench; do
+		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench offline; do
 			part "$each"
 		done ;;
 	*)		die "no such part: $1 (see the top of $0)" ;;
