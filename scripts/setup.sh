@@ -9,6 +9,8 @@
 #   debug         the sanitised kernel; debug-NAME: with scripts/debug-NAME.config
 #   check         what "make check" needs
 #   bench         what "make bench" needs
+#   install-module, install-utils, headers (of the running kernel)
+#                 what these targets need, where packages are Debian's
 #   all           everything but the -rt kernels
 #
 # Kernels, sources and the sid chroot are kept in $ENTITYLOCK_CACHE
@@ -18,6 +20,7 @@ set -eu
 . "$(dirname "$0")/common.sh"
 
 base_packages='
+	bash-completion
 	bc
 	busybox-static
 	g++
@@ -35,15 +38,25 @@ base_packages='
 	systemd
 	udev
 	xz-utils
+	zsh
 	zstd'
 bench_packages='
 	gnuplot-nox'
+module_packages='
+	gcc
+	kmod
+	make'
+utils_packages='
+	gcc
+	libc6-dev
+	make'
 debug_packages='
 	bison
 	flex
 	libelf-dev'
 check_packages='
 	coccinelle
+	mandoc
 	perl
 	shellcheck
 	sparse
@@ -102,6 +115,12 @@ packages()
 	update
 	say "installing $*"
 	apt install -y --no-install-recommends "$@"
+}
+
+# For what is installed elsewhere, too: there it is up to the user.
+packages_of_debian()
+{
+	! command -v apt-get > /dev/null || packages "$@"
 }
 
 # unpack_source DEB: the source archive in a linux-source package
@@ -274,6 +293,15 @@ part()
 	bench)
 		# shellcheck disable=SC2086
 		packages $bench_packages ;;
+	install-module)
+		# shellcheck disable=SC2086
+		packages_of_debian $module_packages ;;
+	install-utils)
+		# shellcheck disable=SC2086
+		packages_of_debian $utils_packages ;;
+	headers)
+		[ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
+			packages_of_debian "linux-headers-$(uname -r)" ;;
 	all)
 		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench; do
 			part "$each"
