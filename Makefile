@@ -19,7 +19,7 @@ export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-planted check bench torture torture-prove clean help
-.PHONY: install install-module install-utils install-man install-dkms uninstall
+.PHONY: install install-module install-utils install-man install-dkms uninstall deb
 
 all: module userspace
 
@@ -112,6 +112,10 @@ uninstall:
 	$(install_part) packaging uninstall
 	@[ -n "$(DESTDIR)" ] || ldconfig
 
+deb:
+	@scripts/setup.sh deb
+	@scripts/deb.sh
+
 clean:
 	rm -rf $(O)
 
@@ -134,6 +138,7 @@ help:
 #?                      SIGN_CERT=: see Documentation/install.rst.  Parts: install-module,
 #?                      install-utils, install-man; install-dkms: the source, for dkms
 #? make uninstall       what install has installed
+#? make deb             Debian packages, into build/deb/
 #? make setup           install what all of it needs; done by the others as they need it
 #? make clean
 #?

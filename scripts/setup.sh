@@ -11,6 +11,7 @@
 #   bench         what "make bench" needs
 #   install-module, install-utils, headers (of the running kernel)
 #                 what these targets need, where packages are Debian's
+#   deb           what "make deb" needs
 #   all           everything but the -rt kernels
 #
 # Kernels, sources and the sid chroot are kept in $ENTITYLOCK_CACHE
@@ -50,6 +51,12 @@ utils_packages='
 	gcc
 	libc6-dev
 	make'
+deb_packages='
+	debhelper
+	dh-dkms
+	dkms
+	dpkg-dev
+	lintian'
 debug_packages='
 	bison
 	flex
@@ -302,8 +309,11 @@ part()
 	headers)
 		[ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
 			packages_of_debian "linux-headers-$(uname -r)" ;;
+	deb)
+		# shellcheck disable=SC2086
+		packages $deb_packages ;;
 	all)
-		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench; do
+		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench deb; do
 			part "$each"
 		done ;;
 	*)		die "no such part: $1 (see the top of $0)" ;;
