@@ -72,6 +72,7 @@ library()
 		[ -e "$function.3" ] || echo "$function() has no page"
 	done
 	named_errors | while read -r function error; do
+		[ -e "$function.3" ] || continue
 		page=$(page_of "$function")
 		grep -qE "^\.It.* Er $error\>" "$page" || echo "$page: no $error, which $function() can return"
 	done
