@@ -19,7 +19,7 @@ export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-planted check bench torture torture-prove clean help
-.PHONY: install install-module install-utils install-man install-dkms uninstall deb
+.PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
 all: module userspace
 
@@ -93,7 +93,7 @@ install: install-module install-utils install-man
 
 install-module:
 	$(install_setup) install-module $(headers)
-	@BUILT=$(BUILT) scripts/install-module.sh $(install_kernel) $(module_args)
+	@scripts/install-module.sh $(install_kernel) $(module_args)
 	$(install_part) packaging install-system
 
 install-utils:
@@ -115,6 +115,17 @@ uninstall:
 deb:
 	@scripts/setup.sh deb
 	@scripts/deb.sh
+
+# Installed and built by DKMS here, on a copy of the root; loaded, used and purged there.
+packages := $(O)/packages.tar
+
+test-packages: setup deb
+	@scripts/setup.sh kernel-6.1 kernel-6.12
+	@selftests/packages_install.sh $(packages)
+	@for kernel in 6.1 6.12; do \
+		scripts/vm.sh --kernel $$kernel --timeout $(TIMEOUT) --no-module -- \
+			selftests/packages.sh $(packages) || exit; \
+	done
 
 clean:
 	rm -rf $(O)
@@ -139,6 +150,7 @@ help:
 #?                      install-utils, install-man; install-dkms: the source, for dkms
 #? make uninstall       what install has installed
 #? make deb             Debian packages, into build/deb/
+#? make test-packages   those installed, used, and purged, in virtual machines
 #? make setup           install what all of it needs; done by the others as they need it
 #? make clean
 #?
