@@ -20,6 +20,7 @@ vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_AP
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
 .PHONY: check bench offline torture torture-prove clean help
+.PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
 all: module userspace
 
@@ -100,6 +101,52 @@ check: all selftests
 	@scripts/setup.sh check kernel-6.12 kernel-7.2
 	@scripts/check.sh $(CHECKS)
 
+# For the running kernel, unless another is named.
+install_kernel = $(or $(KDIR),$(if $(findstring file,$(origin KERNEL)),/lib/modules/$(shell uname -r)/build,$(KERNEL)))
+install_part = @+$(MAKE) --no-print-directory -s -C
+
+# What is staged into DESTDIR is built with what there is.
+install_setup = $(if $(DESTDIR),@:,@scripts/setup.sh)
+headers = $(if $(KDIR),,$(if $(filter /%,$(install_kernel)),headers,kernel-$(KERNEL)))
+
+install: install-module install-utils install-man
+
+install-module:
+	$(install_setup) install-module $(headers)
+	@scripts/install-module.sh $(install_kernel) $(module_args)
+	$(install_part) packaging install-system
+
+install-utils:
+	$(install_setup) install-utils
+	@mkdir -p $(O)
+	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C userspace O=$(O)/userspace install
+	$(install_part) packaging install-completion
+	@[ -n "$(DESTDIR)" ] || ldconfig
+
+install-man install-dkms:
+	$(install_part) packaging $@
+
+uninstall:
+	@scripts/install-module.sh --remove
+	$(install_part) userspace O=$(O)/userspace uninstall
+	$(install_part) packaging uninstall
+	@[ -n "$(DESTDIR)" ] || ldconfig
+
+deb:
+	@scripts/setup.sh deb
+	@scripts/deb.sh
+
+# Installed and built by DKMS here, on a copy of the root; loaded, used and purged there.
+packages := $(O)/packages.tar
+
+test-packages: setup deb
+	@scripts/setup.sh kernel-6.1 kernel-6.12
+	@selftests/packages_install.sh $(packages)
+	@for kernel in 6.1 6.12; do \
+		scripts/vm.sh --kernel $$kernel --timeout $(TIMEOUT) --no-module -- \
+			selftests/packages.sh $(packages) || exit; \
+	done
+
 clean:
 	rm -rf $(O)
 
@@ -120,6 +167,13 @@ help:
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
 #? make torture-prove   the torture finds the faults that it is there for
 #? make check           style, static analysis, layouts, rules without a test
+#? make install         module, library, command and pages, for the running kernel (KERNEL=,
+#?                      KDIR=), below PREFIX (/usr/local); DESTDIR=, BUILT=1, SIGN_KEY=,
+#?                      SIGN_CERT=: see Documentation/install.rst.  Parts: install-module,
+#?                      install-utils, install-man; install-dkms: the source, for dkms
+#? make uninstall       what install has installed
+#? make deb             Debian packages, into build/deb/
+#? make test-packages   those installed, used, and purged, in virtual machines
 #? make setup           install what all of it needs; done by the others as they need it
 #? make clean
 #?

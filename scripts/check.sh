@@ -134,7 +134,8 @@ check_analyzer()
 # calls by name (SC2317) are no mistakes.
 check_shellcheck()
 {
-	files 'scripts/*.sh' 'selftests/*.sh' 'userspace/*.sh' .ci/run |
+	files 'scripts/*.sh' 'selftests/*.sh' 'userspace/*.sh' 'packaging/*.bash' \
+		'packaging/debian/*.p*' .ci/run |
 		silent xargs shellcheck -x --exclude=SC2016,SC2317 --source-path="$top"
 }
 
@@ -145,6 +146,45 @@ check_layout()
 		# shellcheck disable=SC2086  # with its options
 		silent $compiler -Wall -Wextra -pedantic -fsyntax-only -isystem uapi \
 			selftests/uapi_layout.c || return
+	done
+}
+
+# The manual pages are in order and name all that there is.
+check_man()
+{
+	silent scripts/man.sh
+}
+
+# What the library exports is what the header declares, and the packages know.
+check_symbols()
+{
+	library=build/userspace/libentitylock.so
+	grep -oE '\<entitylock_[a-z_]+\(' userspace/lib/include/entitylock.h | tr -d '(' | sort -u > "$out/declared"
+	sed -n 's/^\t\t\(entitylock_.*\);$/\1/p' userspace/lib/libentitylock.map | sort > "$out/mapped"
+	nm -D --defined-only "$library" | sed -n 's/.* T \(.*\)@@.*/\1/p' | sort > "$out/exported"
+	sed -n 's/^ \([a-z_]*\)@.*/\1/p' packaging/debian/libentitylock0.symbols | sort > "$out/packaged"
+	for list in mapped exported packaged; do
+		diff "$out/declared" "$out/$list" || return
+	done
+}
+
+# Versions agree, and DKMS builds for all kernels that the tests have, and no newer one.
+check_packaging()
+{
+	version=$(sed -n 's/^VERSION := //p' userspace/Makefile)
+	grep -q "^entitylock ($version)" packaging/debian/changelog || {
+		echo "packaging/debian/changelog does not begin with $version"
+		return 1
+	}
+	range=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"/\1/p' packaging/dkms.conf)
+	for kernel in 6.1 6.12 7.2; do
+		grep -qE "$range" "$cache/kernels/$kernel/release" || {
+			echo "packaging/dkms.conf leaves out $kernel"
+			return 1
+		}
+	done
+	for release in 6.0.19-1-amd64 5.10.0-9-amd64 7.3.1-amd64 7.20.0 8.0; do
+		! echo "$release" | grep -E "$range" || return
 	done
 }
 
@@ -165,7 +205,8 @@ check_models()
 }
 
 [ $# -gt 0 ] || set -- style_module style_trace style_compat style_uapi style_userspace \
-	style_selftests build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules models
+	style_selftests build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules \
+	man symbols packaging models
 passed=0 failed=0
 for check; do
 	if ("check_$check") > "$out/result" 2>&1; then

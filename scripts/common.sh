@@ -28,6 +28,25 @@ kernel_dir()
 	esac
 }
 
+# build_dir KERNEL|KDIR: the tree to build modules against
+build_dir()
+{
+	case $1 in
+	/*)	dir=$1
+		[ -e "$dir/Makefile" ] || die "no headers in $dir: install those of that kernel, or say KDIR=" ;;
+	*)	dir=$(kernel_dir "$1")/build
+		[ -e "$dir/Makefile" ] || die "no kernel $1: run scripts/setup.sh kernel-$1" ;;
+	esac
+	echo "$dir"
+}
+
+# release_of KDIR: of the kernel that the modules will be for
+release_of()
+{
+	sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' "$1/include/generated/utsrelease.h" ||
+		die "$1 is no configured kernel tree"
+}
+
 # in_sid COMMAND...: in the chroot, with /proc and this tree at its own path.
 # The mounts are in a namespace of their own, so nothing stays behind.
 in_sid()

@@ -18,13 +18,8 @@ fi
 kernel=$1
 shift
 
-case $kernel in
-/*)	kdir=$kernel ;;
-*)	kdir=$(kernel_dir "$kernel")/build
-	[ -e "$kdir/Makefile" ] || die "no kernel $kernel: run scripts/setup.sh kernel-$kernel" ;;
-esac
-release=$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' "$kdir/include/generated/utsrelease.h") ||
-	die "$kdir is no configured kernel tree"
+kdir=$(build_dir "$kernel")
+release=$(release_of "$kdir")
 out=${out:-$top/build/modules/$release}
 
 mkdir -p "$out"

@@ -10,6 +10,9 @@
 #   check         what "make check" needs
 #   bench         what "make bench" needs
 #   offline       what "make offline" needs: a database server, and a cluster for it
+#   install-module, install-utils, headers (of the running kernel)
+#                 what these targets need, where packages are Debian's
+#   deb           what "make deb" needs
 #   all           everything but the -rt kernels
 #
 # Kernels, sources and the sid chroot are kept in $ENTITYLOCK_CACHE
@@ -19,6 +22,7 @@ set -eu
 . "$(dirname "$0")/common.sh"
 
 base_packages='
+	bash-completion
 	bc
 	busybox-static
 	g++
@@ -38,6 +42,7 @@ base_packages='
 	systemd
 	udev
 	xz-utils
+	zsh
 	zstd'
 bench_packages='
 	gnuplot-nox'
@@ -45,12 +50,27 @@ offline_packages='
 	gnuplot-nox
 	postgresql
 	python3'
+module_packages='
+	gcc
+	kmod
+	make'
+utils_packages='
+	gcc
+	libc6-dev
+	make'
+deb_packages='
+	debhelper
+	dh-dkms
+	dkms
+	dpkg-dev
+	lintian'
 debug_packages='
 	bison
 	flex
 	libelf-dev'
 check_packages='
 	coccinelle
+	mandoc
 	perl
 	shellcheck
 	sparse
@@ -109,6 +129,12 @@ packages()
 	update
 	say "installing $*"
 	apt install -y --no-install-recommends "$@"
+}
+
+# For what is installed elsewhere, too: there it is up to the user.
+packages_of_debian()
+{
+	! command -v apt-get > /dev/null || packages "$@"
 }
 
 # unpack_source DEB: the source archive in a linux-source package
@@ -311,8 +337,20 @@ part()
 		# shellcheck disable=SC2086
 		packages $bench_packages ;;
 	offline)	server ;;
+	install-module)
+		# shellcheck disable=SC2086
+		packages_of_debian $module_packages ;;
+	install-utils)
+		# shellcheck disable=SC2086
+		packages_of_debian $utils_packages ;;
+	headers)
+		[ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
+			packages_of_debian "linux-headers-$(uname -r)" ;;
+	deb)
+		# shellcheck disable=SC2086
+		packages $deb_packages ;;
 	all)
-		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench offline; do
+		for each in base kernel-6.1 kernel-6.12 kernel-7.2 debug check bench offline deb; do
 			part "$each"
 		done ;;
 	*)		die "no such part: $1 (see the top of $0)" ;;

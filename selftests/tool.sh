@@ -96,6 +96,29 @@ release()
 	wait "$holder"
 }
 
+# The daemon with no rule but those named, as it is on a machine that was started.
+start_udevd()
+{
+	local rules
+
+	mkdir -p /run/udev/rules.d
+	for rules in /lib/udev/rules.d/*; do
+		ln -sf /dev/null "/run/udev/rules.d/${rules##*/}"
+	done
+	for rules; do
+		ln -sf "$(realpath "$rules")" "/run/udev/rules.d/${rules##*/}"
+	done
+	/lib/systemd/systemd-udevd --daemon 2> /dev/null
+	soon test -S /run/udev/control
+	udevd=$(pidof systemd-udevd)
+}
+
+stop_udevd()
+{
+	kill "$udevd"
+	rm -r /run/udev
+}
+
 # set_parameter NAME VALUE: of the module; prints the former value
 set_parameter()
 {

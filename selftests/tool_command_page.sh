@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The commands in Documentation/command.rst and crash-safety.rst work: TAP, a test a
-# literal block.
+# The commands in Documentation/command.rst, crash-safety.rst and entitylock(1) and (7)
+# work: TAP, a test a literal block.
 # shellcheck source=selftests/tool.sh
 . "$(dirname "$0")/tool.sh"
+# shellcheck source=selftests/page_blocks.sh
+. "$here/page_blocks.sh"
 pages=$here/../Documentation
 
 # What the examples call; "reload" ends its loop.
@@ -15,10 +17,14 @@ printf '#!/bin/sh\nexit 1\n' > reload
 chmod +x ./*
 
 # Blocks of commands, each into a file; not those with "[OPTION", nor output.
-awk '/^$/ { if (block && text !~ /\[OPTION/) { file = sprintf("block%03d", ++n); print text > file; close(file) }
-	    text = ""; block = 0; next }
-     /^  (entitylock [a-z]|[a-z]+=)/ && !text { block = 1 }
-     block { text = text substr($0, 3) "\n" }' "$pages/command.rst" "$pages/crash-safety.rst"
+for page in "$pages"/command.rst "$pages"/crash-safety.rst "$pages"/man/entitylock.[17]; do
+	literals "$page" | awk -v page="$(basename "$page")" '
+		/^$/ { if (block && text !~ /\[OPTION/) {
+			       file = sprintf("block-%s-%03d", page, ++n); print text > file; close(file) }
+		       text = ""; block = 0; next }
+		/^(entitylock [a-z]|[a-z]+=)/ && !text { block = 1 }
+		block { text = text $0 "\n" }'
+done
 
 for block in block*; do
 	# What is broken there must be held.
@@ -27,11 +33,13 @@ for block in block*; do
 		soon exists job:1
 	fi
 	bash -eu "$block" > out 2> err || { sed 's/^/# /' "$block" out err; false; }
-	result $? "$(head -n 1 "$block")"
+	result $? "$block: $(head -n 1 "$block")"
+	if grep -q job:1 "$block"; then
+		wait $!
+		is 'the one that is broken' $? 123
+	fi
 done
-[ "$number" -gt 10 ]
+[ "$number" -gt 20 ]
 result $? 'there are blocks'
-wait $!
-is 'the one that is broken' $? 123
 is 'nothing is left' "$(entitylock ls --raw | wc -l)" 1
 finish

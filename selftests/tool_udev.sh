@@ -20,14 +20,7 @@ systemd-sysusers "$packaging/entitylock.sysusers"
 group=$(awk -F : '$1 == "entitylock" { print $3 }' /etc/group)
 matches 'there is a group' "$group" '^[0-9]+$'
 
-mkdir -p /run/udev/rules.d
-for rules in /lib/udev/rules.d/*; do
-	ln -sf /dev/null "/run/udev/rules.d/${rules##*/}"
-done
-ln -sf "$(realpath "$packaging/60-entitylock.rules")" /run/udev/rules.d/60-entitylock.rules
-/lib/systemd/systemd-udevd --daemon 2> /dev/null
-soon test -S /run/udev/control
-daemon=$(pidof systemd-udevd)
+start_udevd "$packaging/60-entitylock.rules"
 udevadm trigger --action=add /sys/class/misc/entitylock
 soon access_is '660 root entitylock'
 is 'the rule has been applied' "$(access)" '660 root entitylock'
@@ -36,8 +29,7 @@ is 'who is in the group may lock' "$(as 1001 "$group")" 0
 is 'who is not may not' "$(as 1001 1001)" 125
 says 'who is not is told what to do' 'entitylock'
 
-kill "$daemon"
+stop_udevd
 chown root:root $node
 chmod "${before%% *}" $node
-rm -r /run/udev
 finish
