@@ -590,6 +590,9 @@ int entitylock_wait(int token, struct entitylock_grant *grant);
  */
 uint64_t entitylock_deadline_in(uint64_t ns);
 
+/** ENTITYLOCK_UNTOLD - what stands for a time that a listing does not tell */
+#define ENTITYLOCK_UNTOLD	UINT64_MAX
+
 /**
  * struct entitylock_list_party - a holder, or a waiter, in a listing
  * @id: number of its token.
@@ -599,6 +602,9 @@ uint64_t entitylock_deadline_in(uint64_t ns);
  * @label: what the operation is, terminated; may contain any byte.
  * @label_len: bytes of @label.
  * @comm_len: bytes of @comm.
+ * @age: nanoseconds since it holds, or waits.
+ * @lease: of a holder: nanoseconds to the end of its lease, 0 = it has run out,
+ *	ENTITYLOCK_UNTOLD = it has none.
  */
 struct entitylock_list_party {
 	uint64_t id;
@@ -608,14 +614,18 @@ struct entitylock_list_party {
 	const char *label;
 	size_t comm_len;
 	size_t label_len;
+	uint64_t age;
+	uint64_t lease;
 };
 
 /**
- * struct entitylock_list_entry - an entity in a listing
+ * struct entitylock_list_entry - an entity, or the gate, in a listing
  * @name: its name, any bytes, terminated by a zero that does not count.
- * @name_len: bytes of @name.
+ * @name_len: bytes of @name; 0 for the gate.
  * @state: in words as the module gives it: "held-exclusive", "held-shared",
- *	"free", "abandoned", or one that a later module has.
+ *	"free", "abandoned", or one that a later module has.  Of the gate:
+ *	"held-exclusive"; "awaited": its first waiter is next, when what runs has
+ *	ended; "open": those that waited are let in; "abandoned".
  * @fence: number of the last grant that was recorded.
  * @holders: how many hold it.
  * @waiters: how many wait for it.
@@ -624,7 +634,8 @@ struct entitylock_list_party {
  * @nr_holder: elements of @holder.
  * @nr_waiter: elements of @waiter.
  * @abandoned: not 0: it bears the mark of a robust holder that vanished.
- * @reserved: 0.
+ * @gate: not 0: this is the domain's gate.  It comes first, and only if it is held
+ *	or marked or somebody waits at it.
  */
 struct entitylock_list_entry {
 	const char *name;
@@ -638,7 +649,7 @@ struct entitylock_list_entry {
 	size_t nr_holder;
 	size_t nr_waiter;
 	uint32_t abandoned;
-	uint32_t reserved;
+	uint32_t gate;
 };
 
 /** struct entitylock_list - a listing that is being read */
@@ -660,7 +671,7 @@ struct entitylock_list;
 int entitylock_list_open(int domain, struct entitylock_list **list);
 
 /**
- * entitylock_list_next() - read the next entity
+ * entitylock_list_next() - read the next entity, at first perhaps the gate
  * @list: the listing.
  * @entry: receives the entity, which lives until the next call for @list.
  *
