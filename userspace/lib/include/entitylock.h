@@ -692,6 +692,55 @@ int entitylock_list_next(struct entitylock_list *list,
  */
 void entitylock_list_close(struct entitylock_list *list);
 
+/** ENTITYLOCK_STATS_BUCKETS - elements of a histogram of times */
+#define ENTITYLOCK_STATS_BUCKETS	32
+
+/**
+ * struct entitylock_stats - what happens in a domain, and has happened there
+ * @entities: that there are.
+ * @tokens: that there are.
+ * @waiters: tokens that wait.
+ * @in_flight: operations that hold, or wait for, entities: what the gate waits for.
+ * @grants: in all, also of more to a token that had some.
+ * @contended: those of them that were waited for.
+ * @waits: how long those waited: element i counts what took less than 2^i
+ *	microseconds and is in no element before, the last one all else.
+ * @holds: the same of how long what was granted was held; see @counts_holds.
+ * @counts_holds: not 0: holds are counted, while the module's parameter
+ *	hold_times says so.
+ * @reserved: 0.
+ *
+ * The numbers may be of slightly different moments.
+ */
+struct entitylock_stats {
+	uint64_t entities;
+	uint64_t tokens;
+	uint64_t waiters;
+	uint64_t in_flight;
+	uint64_t grants;
+	uint64_t contended;
+	uint64_t waits[ENTITYLOCK_STATS_BUCKETS];
+	uint64_t holds[ENTITYLOCK_STATS_BUCKETS];
+	uint32_t counts_holds;
+	uint32_t reserved;
+};
+
+/**
+ * entitylock_stats() - ask for the statistics of a domain
+ * @domain: a domain fd; no right in the domain is needed.
+ * @stats: receives them.
+ *
+ * They are read from /proc, which must be mounted.
+ *
+ * Return: 0, or
+ * -EBADF: no descriptor;
+ * -ENOTTY: not a domain fd, or a module without statistics;
+ * -ENOENT: /proc is not mounted;
+ * -EPROTO: what is read are not the statistics that this library knows;
+ * -EMFILE, -ENFILE, -ENOMEM; whatever else open(2) and read(2) say.
+ */
+int entitylock_stats(int domain, struct entitylock_stats *stats);
+
 /**
  * entitylock_send() - send a token, or a domain fd, to whoever reads a Unix socket
  * @sock: a connected Unix socket, stream or sequenced packets.
@@ -783,6 +832,7 @@ enum entitylock_verb {
 	ENTITYLOCK_VERB_INFO,
 	ENTITYLOCK_VERB_SEND,
 	ENTITYLOCK_VERB_RECV,
+	ENTITYLOCK_VERB_STATS,
 };
 
 /**
