@@ -79,7 +79,7 @@ TEST(D5_columns_by_name)
 {
 	const struct entitylock_list_entry *entry = NULL;
 	struct entitylock_list *list;
-	int fd = text_fd("#age\tfence\tname\tlease\n12 s\t7\ta\t\\broken\n");
+	int fd = text_fd("#colour\tfence\tname\tsize\n12 s\t7\ta\t\\broken\n");
 
 	ASSERT_EQ(0, entitylock_list_open(fd, &list));
 	ASSERT_EQ(1, entitylock_list_next(list, &entry));
