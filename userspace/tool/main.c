@@ -17,6 +17,7 @@ static const char help[] =
 "       entitylock claim [OPTION...] COOKIE -- COMMAND [ARGUMENT...]\n"
 "       entitylock break [OPTION...] NAME\n"
 "       entitylock ls [OPTION...]\n"
+"       entitylock who [OPTION...] NAME\n"
 "       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -29,6 +30,7 @@ static const char help[] =
 "  claim      run a command under a lock that was parked, or give that back\n"
 "  break      take a name, or the gate, from who holds it\n"
 "  ls         list what is locked, by whom, and who waits\n"
+"  who        tell who holds a name: its owner, and every process that has the lock\n"
 "  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -45,6 +47,7 @@ static const struct {
 	{ "claim", claim_main },
 	{ "break", break_main },
 	{ "ls", ls_main },
+	{ "who", who_main },
 	{ "domain", domain_main },
 };
 
