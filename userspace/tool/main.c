@@ -18,6 +18,7 @@ static const char help[] =
 "       entitylock break [OPTION...] NAME\n"
 "       entitylock ls [OPTION...]\n"
 "       entitylock who [OPTION...] NAME\n"
+"       entitylock blockers [OPTION...] PID | NAME\n"
 "       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -31,6 +32,7 @@ static const char help[] =
 "  break      take a name, or the gate, from who holds it\n"
 "  ls         list what is locked, by whom, and who waits\n"
 "  who        tell who holds a name: its owner, and every process that has the lock\n"
+"  blockers   tell who stands before a process, or a name: a tree, with its cycles\n"
 "  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -48,6 +50,7 @@ static const struct {
 	{ "break", break_main },
 	{ "ls", ls_main },
 	{ "who", who_main },
+	{ "blockers", blockers_main },
 	{ "domain", domain_main },
 };
 
