@@ -19,6 +19,7 @@ static const char help[] =
 "       entitylock ls [OPTION...]\n"
 "       entitylock who [OPTION...] NAME\n"
 "       entitylock blockers [OPTION...] PID | NAME\n"
+"       entitylock stat [OPTION...]\n"
 "       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -33,6 +34,7 @@ static const char help[] =
 "  ls         list what is locked, by whom, and who waits\n"
 "  who        tell who holds a name: its owner, and every process that has the lock\n"
 "  blockers   tell who stands before a process, or a name: a tree, with its cycles\n"
+"  stat       print the numbers of the domain, and how long was waited\n"
 "  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -51,6 +53,7 @@ static const struct {
 	{ "ls", ls_main },
 	{ "who", who_main },
 	{ "blockers", blockers_main },
+	{ "stat", stat_main },
 	{ "domain", domain_main },
 };
 
