@@ -19,7 +19,7 @@ static const char help[] =
 "       entitylock ls [OPTION...]\n"
 "       entitylock who [OPTION...] NAME\n"
 "       entitylock blockers [OPTION...] PID | NAME\n"
-"       entitylock stat [OPTION...]\n"
+"       entitylock top | stat [OPTION...]\n"
 "       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -34,6 +34,7 @@ static const char help[] =
 "  ls         list what is locked, by whom, and who waits\n"
 "  who        tell who holds a name: its owner, and every process that has the lock\n"
 "  blockers   tell who stands before a process, or a name: a tree, with its cycles\n"
+"  top        show what is waited for, and held, most; again each second\n"
 "  stat       print the numbers of the domain, and how long was waited\n"
 "  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
@@ -53,6 +54,7 @@ static const struct {
 	{ "ls", ls_main },
 	{ "who", who_main },
 	{ "blockers", blockers_main },
+	{ "top", top_main },
 	{ "stat", stat_main },
 	{ "domain", domain_main },
 };
