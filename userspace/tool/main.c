@@ -19,7 +19,7 @@ static const char help[] =
 "       entitylock ls [OPTION...]\n"
 "       entitylock who [OPTION...] NAME\n"
 "       entitylock blockers [OPTION...] PID | NAME\n"
-"       entitylock top | stat [OPTION...]\n"
+"       entitylock top | stat | trace [OPTION...]\n"
 "       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -36,6 +36,7 @@ static const char help[] =
 "  blockers   tell who stands before a process, or a name: a tree, with its cycles\n"
 "  top        show what is waited for, and held, most; again each second\n"
 "  stat       print the numbers of the domain, and how long was waited\n"
+"  trace      list the threads that lock calls have blocked\n"
 "  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -56,6 +57,7 @@ static const struct {
 	{ "blockers", blockers_main },
 	{ "top", top_main },
 	{ "stat", stat_main },
+	{ "trace", trace_main },
 	{ "domain", domain_main },
 };
 
