@@ -19,7 +19,7 @@ static const char help[] =
 "       entitylock ls [OPTION...]\n"
 "       entitylock who [OPTION...] NAME\n"
 "       entitylock blockers [OPTION...] PID | NAME\n"
-"       entitylock top | stat | trace [OPTION...]\n"
+"       entitylock top | stat | trace | doctor [OPTION...]\n"
 "       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -37,6 +37,7 @@ static const char help[] =
 "  top        show what is waited for, and held, most; again each second\n"
 "  stat       print the numbers of the domain, and how long was waited\n"
 "  trace      list the threads that lock calls have blocked\n"
+"  doctor     find out whether locking works here, and what to do if not\n"
 "  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -58,6 +59,7 @@ static const struct {
 	{ "top", top_main },
 	{ "stat", stat_main },
 	{ "trace", trace_main },
+	{ "doctor", doctor_main },
 	{ "domain", domain_main },
 };
 
