@@ -76,24 +76,32 @@ waits_of_the_library()
 	matches 'whose release has ended it' "$(cat out)" "\"holder_pid\": $holder"
 }
 
+# Two traces at a time, which do not disturb each other.
 sums()
 {
-	for by in entity process; do
-		trace --by $by --json
-		for name in a a b; do
-			entitylock run $name -- sleep 1000 &
-			soon exists $name
-			holder=$!
-			block $name
-			kill $holder
-			wait $blocked
-			soon is_gone $name
-		done
-		sleep 0.5
-		end_trace
-		sed -i 's/"process"/"entity"/' out
-		is "by $by" "$("$here/schema.py" 'trace --by entity' < out)" "$([ $by = entity ] && echo 2 || echo 3)"
+	local other
+
+	entitylock trace --by process --json > processes &
+	other=$!
+	trace --by entity --json
+	soon enabled $other
+	for name in a a b; do
+		entitylock run $name -- sleep 1000 &
+		holder=$!
+		soon exists $name
+		block $name
+		kill $holder
+		wait $blocked
+		soon is_gone $name
 	done
+	sleep 0.5
+	end_trace
+	kill -INT $other
+	wait $other
+	is 'by entity' "$("$here/schema.py" 'trace --by entity' < out)" 2
+	matches 'by entity: the most first' "$(cat out)" '^[{]"schema": 1, "entity": "a", "count": 2, '
+	sed -i 's/"process"/"entity"/' processes
+	is 'by process' "$("$here/schema.py" 'trace --by entity' < processes)" 3
 	trace --by entity
 	end_trace
 	matches 'nothing to sum up' "$(cat out)" '^COUNT +TOTAL +LONGEST +ENTITY$'
