@@ -38,8 +38,10 @@ base_packages='
 	make
 	pkg-config
 	procps
+	python3
 	qemu-system-x86
 	systemd
+	tmux
 	udev
 	xz-utils
 	zsh

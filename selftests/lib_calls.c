@@ -202,7 +202,7 @@ TEST(explain)
 		     entitylock_explain(ENTITYLOCK_VERB_OPEN, ENOENT));
 	EXPECT_STREQ("unknown error", entitylock_explain(ENTITYLOCK_VERB_OPEN, 100000));
 	EXPECT_STREQ("unknown error", entitylock_explain(ENTITYLOCK_VERB_OPEN, INT32_MIN));
-	for (verb = ENTITYLOCK_VERB_OPEN; verb <= ENTITYLOCK_VERB_RECV; verb++)
+	for (verb = ENTITYLOCK_VERB_OPEN; verb <= ENTITYLOCK_VERB_STATS; verb++)
 		for (error = 1; error < 134; error++)
 			EXPECT_LT(1, strlen(entitylock_explain(verb, error)));
 }

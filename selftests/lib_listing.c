@@ -79,7 +79,7 @@ TEST(D5_columns_by_name)
 {
 	const struct entitylock_list_entry *entry = NULL;
 	struct entitylock_list *list;
-	int fd = text_fd("#age\tfence\tname\tlease\n12 s\t7\ta\t\\broken\n");
+	int fd = text_fd("#colour\tfence\tname\tsize\n12 s\t7\ta\t\\broken\n");
 
 	ASSERT_EQ(0, entitylock_list_open(fd, &list));
 	ASSERT_EQ(1, entitylock_list_next(list, &entry));
@@ -87,6 +87,54 @@ TEST(D5_columns_by_name)
 	EXPECT_EQ(7, entry->fence);
 	EXPECT_STREQ("", entry->state);
 	EXPECT_EQ(0, entry->nr_holder);
+	entitylock_list_close(list);
+	close(fd);
+}
+
+/* Times belong to the party of the same place, whichever column comes first. */
+TEST(D5_times)
+{
+	const struct entitylock_list_entry *entry = NULL;
+	struct entitylock_list *list;
+	int fd = text_fd("#name\theld\tholder\tlease\twaiter\twaited\n"
+			 "a\t5,18446744073709551614\t1:s:1:c:,2:s:2:c:,+7\t-,0\t3:x:3:c:\t9\n"
+			 "b\t-\t-\t-\t-\t-\n");
+
+	ASSERT_EQ(0, entitylock_list_open(fd, &list));
+	ASSERT_EQ(1, entitylock_list_next(list, &entry));
+	ASSERT_EQ(2, entry->nr_holder);
+	EXPECT_EQ(5, entry->holder[0].age);
+	EXPECT_EQ(UINT64_MAX - 1, entry->holder[1].age);
+	EXPECT_EQ(ENTITYLOCK_UNTOLD, entry->holder[0].lease);
+	EXPECT_EQ(0, entry->holder[1].lease);
+	ASSERT_EQ(1, entry->nr_waiter);
+	EXPECT_EQ(9, entry->waiter[0].age);
+	EXPECT_EQ(ENTITYLOCK_UNTOLD, entry->waiter[0].lease);
+	ASSERT_EQ(1, entitylock_list_next(list, &entry));
+	EXPECT_EQ(0, entry->nr_holder);
+	entitylock_list_close(list);
+	close(fd);
+}
+
+/* An entity may be called like the gate: it comes escaped. */
+TEST(D5_gate)
+{
+	const struct entitylock_list_entry *entry = NULL;
+	struct entitylock_list *list;
+	int fd = text_fd(HEADER "#gate\tawaited\t7\t0\t1\t-\t1:x:10:sh:\n"
+			 "\\x23gate\tfree\t0\t0\t0\t-\t-\n");
+
+	ASSERT_EQ(0, entitylock_list_open(fd, &list));
+	ASSERT_EQ(1, entitylock_list_next(list, &entry));
+	EXPECT_EQ(1, entry->gate);
+	EXPECT_EQ(0, entry->name_len);
+	EXPECT_STREQ("", entry->name);
+	EXPECT_STREQ("awaited", entry->state);
+	EXPECT_EQ(1, entry->nr_waiter);
+	EXPECT_EQ(ENTITYLOCK_UNTOLD, entry->waiter[0].age);
+	ASSERT_EQ(1, entitylock_list_next(list, &entry));
+	EXPECT_EQ(0, entry->gate);
+	EXPECT_STREQ("#gate", entry->name);
 	entitylock_list_close(list);
 	close(fd);
 }
@@ -108,6 +156,8 @@ TEST(D5_not_a_listing)
 		HEADER "a\tfree\t0\t1\t0\t1::2:c:l\t-\n",
 		HEADER "a\tfree\t0\t1\t0\t1:s:2147483648:c:l\t-\n",
 		HEADER "a\tfree\t0\t1\t0\t1:s:2:c:\\xg0\t-\n",
+		"#name\theld\na\tx\n",
+		"#name\tlease\na\t1,-1\n",
 	};
 	size_t i;
 
@@ -234,6 +284,41 @@ TEST_F(entitylock, D5_parties)
 	EXPECT_EQ(EXCLUSIVE, entry->holder[0].mode);
 	EXPECT_EQ(token_info(token).id, entry->holder[0].id);
 	entitylock_list_close(list);
+	close(token);
+}
+
+/* Ages and leases are told, and the gate is. */
+TEST_F(entitylock, D5_times_of_the_module)
+{
+	struct entitylock_options options = ENTITYLOCK_OPTIONS_INIT;
+	const struct entitylock_list_entry *entry = NULL;
+	struct entitylock_list *list;
+	int token, gate;
+
+	options.lease = 600 * NSEC_PER_SEC;
+	token = entitylock_acquire(self->domain, "x", 1, EXCLUSIVE, &options, NULL);
+	ASSERT_LE(0, token);
+	options = (struct entitylock_options) ENTITYLOCK_OPTIONS_INIT;
+	options.flags = ENTITYLOCK_ASYNC;
+	gate = entitylock_gate(self->domain, &options, NULL);
+	ASSERT_LE(0, gate);
+	usleep(50000);
+	ASSERT_EQ(0, entitylock_list_open(self->domain, &list));
+	ASSERT_EQ(1, entitylock_list_next(list, &entry));
+	EXPECT_EQ(1, entry->gate);
+	EXPECT_STREQ("awaited", entry->state);
+	ASSERT_EQ(1, entry->nr_waiter);
+	EXPECT_LE(40 * NSEC_PER_MSEC, entry->waiter[0].age);
+	EXPECT_GT(60 * NSEC_PER_SEC, entry->waiter[0].age);
+	ASSERT_EQ(1, entitylock_list_next(list, &entry));
+	EXPECT_STREQ("x", entry->name);
+	ASSERT_EQ(1, entry->nr_holder);
+	EXPECT_LE(40 * NSEC_PER_MSEC, entry->holder[0].age);
+	EXPECT_GT(600 * NSEC_PER_SEC, entry->holder[0].lease);
+	EXPECT_LT(500 * NSEC_PER_SEC, entry->holder[0].lease);
+	EXPECT_EQ(0, entitylock_list_next(list, &entry));
+	entitylock_list_close(list);
+	close(gate);
 	close(token);
 }
 

@@ -21,7 +21,7 @@ entitylock run --label waits 'a name' -- true &
 waiter=$!
 soon lists waits
 matches 'holder and waiter' "$(entitylock ls | tail -n 1)" \
-	"^a.x20name  held-exclusive  [0-9]+  x $holder entitylock \"say .x22hi.x22\"  x $waiter entitylock \"waits\"\$"
+	"^a.x20name  held-exclusive  [0-9]+  x $holder entitylock \"say .x22hi.x22\" [(][0-9.]+ m?s[)]  x $waiter entitylock \"waits\" [(][0-9.]+ m?s[)]\$"
 kill $holder $waiter
 wait
 
@@ -29,7 +29,7 @@ for _ in {1..20}; do
 	entitylock run -s x -- sleep 60 &
 done
 soon lists ', and 4 more'
-matches 'many holders' "$(entitylock ls | tail -n 1)" '^x +held-shared +[0-9]+ +s [0-9]+ entitylock "sleep 60", .*, and 4 more  -$'
+matches 'many holders' "$(entitylock ls | tail -n 1)" '^x +held-shared +[0-9]+ +s [0-9]+ entitylock "sleep 60" [(][0-9.]+ m?s[)], .*, and 4 more  -$'
 # shellcheck disable=SC2046  # a word an id
 kill $(jobs -p)
 wait
@@ -46,11 +46,32 @@ matches 'abandoned' "$(entitylock ls | tail -n 1)" '^x +abandoned +[0-9]+ +- +-$
 matches 'abandoned and held' "$(entitylock run x -- entitylock ls 2> err | tail -n 1)" '^x +held-exclusive, abandoned +[0-9]'
 entitylock break x
 
+# V2: leases.
+matches 'lease' "$(entitylock run --lease 600 x -- entitylock ls | tail -n 1)" 'entitylock "entitylock ls" [(][0-9.]+ m?s, lease (600.0 s|10 min)[)]  -$'
+
+# L5: the gate, and who waits at it, on a line of its own before the entities.
+hold --label held
+entitylock gate --label reset -- sleep 60 &
+gate=$!
+soon lists awaited
+matches 'the gate, awaited' "$(entitylock ls | sed -n 2p)" "^#gate  awaited +[0-9]+  -  +x $gate entitylock \"reset\" [(][0-9.]+ m?s[)]\$"
+entitylock run y -- true &
+soon lists 'entitylock "true"'
+release
+soon lists '^#gate *held'
+matches 'the gate, held' "$(entitylock ls | tail -n 1)" "^#gate  held-exclusive  [0-9]+  x $gate entitylock \"reset\" [(].*  x [0-9]+ entitylock \"true\" "
+is 'the gate, JSON' "$(entitylock ls --json | "$here/schema.py" ls)" 1
+matches 'the gate has no name' "$(entitylock ls --json)" '"gate": [{]"name": null, "state": "held-exclusive"'
+kill $gate
+wait
+is 'an entity called like the gate' "$(entitylock run '#gate' -- entitylock ls | sed -n '2s/ .*//p')" '\x23gate'
+
 # D5: bytes of all kinds, in a name and in a label, come out as ASCII and whole.
-is 'nothing to list, JSON' "$(entitylock ls --json)" $'{"schema": 1, "entities": [\n]}'
+is 'nothing to list, JSON' "$(entitylock ls --json)" $'{"schema": 1, "gate": null, "entities": [\n]}'
 odd=$'a b"#\\\n\e\xc3\xa9\xff,:\t'
 matches 'JSON' "$(entitylock run --label "$odd" "$odd" -- entitylock ls --json | sed -n 2p)" \
-	'^[{]"name": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "state": "held-exclusive", "abandoned": false, "fence": "[0-9]+", "holders": 1, "waiters": 0, "holder": .[{]"token": "[0-9]+", "mode": "exclusive", "pid": [0-9]+, "command": "entitylock", "label": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09"[}]., "waiter": ..[}]$'
+	'^[{]"name": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "state": "held-exclusive", "abandoned": false, "fence": "[0-9]+", "holders": 1, "waiters": 0, "holder": .[{]"token": "[0-9]+", "mode": "exclusive", "pid": [0-9]+, "command": "entitylock", "label": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "age": [0-9]+[.][0-9]{9}, "lease": null[}]., "waiter": ..[}]$'
+is 'JSON has its schema' "$(entitylock run --lease 60 a b -- entitylock ls --json | "$here/schema.py" ls)" 1
 long=$(printf 'x%.0s' {1..255})
 matches 'the longest name' "$(entitylock run "$long" -- entitylock ls --json)" "\"name\": \"$long\""
 is 'JSON or raw' "$(entitylock ls --json --raw 2> err; echo $?)" 125
@@ -67,7 +88,7 @@ is 'no listing' "$(unshare -m sh -c 'mount --bind /dev/null /dev/entitylock; ent
 matches 'version' "$(entitylock --version)" '^entitylock [0-9.]+, interface 1.module: interface 1, '
 matches 'version without the module' \
 	"$(unshare -m sh -c 'mount -t tmpfs none /dev; entitylock --version')" 'module: none: .*modprobe'
-for sub in '' ls run gate wait park claim break domain; do
+for sub in '' ls who blockers top stat trace doctor run gate wait park claim break domain; do
 	# shellcheck disable=SC2086  # none is no argument
 	matches "help $sub" "$(entitylock $sub --help)" '^Usage: '
 done

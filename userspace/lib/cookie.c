@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Parking cookies as text, and hexadecimal digits. */
+/* Parking cookies as text. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,17 +16,6 @@ void entitylock_cookie_format(const unsigned char cookie[ENTITYLOCK_COOKIE_SIZE]
 		*text++ = digits[cookie[i] & 15];
 	}
 	*text = '\0';
-}
-
-int __entitylock_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 int entitylock_cookie_parse(const char *text,

@@ -70,6 +70,13 @@ static const struct {
 	{ ENTITYLOCK_VERB_LIST, EPROTO,
 	  "not a listing that this library understands; update it" },
 
+	{ ENTITYLOCK_VERB_STATS, ENOENT,
+	  "/proc is not mounted; mount it" },
+	{ ENTITYLOCK_VERB_STATS, ENOTTY,
+	  "not an open of the device, or a module without statistics; load a newer one" },
+	{ ENTITYLOCK_VERB_STATS, EPROTO,
+	  "not the statistics that this library understands; update it" },
+
 	{ ENTITYLOCK_VERB_ACQUIRE, EAGAIN,
 	  "somebody else holds it; wait, or see entitylock ls" },
 	{ ENTITYLOCK_VERB_ACQUIRE, ETIMEDOUT,

@@ -24,6 +24,9 @@ __u32 __entitylock_length(size_t len, size_t max);
 /* An address as the kernel's structs have it. */
 __u64 __entitylock_address(const void *p);
 
+/* The decimal number, up to @max, that @text is; 0, or -EPROTO. */
+int __entitylock_number(const char *text, uint64_t max, uint64_t *number);
+
 /* The value of a hexadecimal digit, -1 for another character. */
 int __entitylock_hex_digit(char c);
 

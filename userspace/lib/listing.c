@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Reading a domain's listing.  It is text: a header line that begins with '#'
- * and names the columns, then a line an entity; columns are separated by tabs.
+ * and names the columns, then perhaps a line of the gate, then a line an entity;
+ * columns are separated by tabs.
  * They are found by name, and unknown ones skipped, so that a later module may
  * add some.
  */
@@ -122,23 +123,6 @@ static int unescape(char *text, size_t *len)
 	return 0;
 }
 
-static int parse_number(const char *text, uint64_t max, uint64_t *number)
-{
-	uint64_t n = 0;
-	unsigned int digit;
-
-	if (!*text)
-		return -EPROTO;
-	for (; *text; text++) {
-		digit = (unsigned char)*text - '0';
-		if (digit > 9 || n > (max - digit) / 10)
-			return -EPROTO;
-		n = n * 10 + digit;
-	}
-	*number = n;
-	return 0;
-}
-
 /* id:mode:pid:comm:label, and what a later module may put behind. */
 static int parse_party(char *text, struct entitylock_list_party *party)
 {
@@ -149,8 +133,8 @@ static int parse_party(char *text, struct entitylock_list_party *party)
 
 	if (!label || strlen(mode) != 1)
 		return -EPROTO;
-	if (parse_number(id, UINT64_MAX, &party->id) ||
-	    parse_number(pid, INT32_MAX, &number) ||
+	if (__entitylock_number(id, UINT64_MAX, &party->id) ||
+	    __entitylock_number(pid, INT32_MAX, &number) ||
 	    unescape(comm, &party->comm_len) ||
 	    unescape(label, &party->label_len))
 		return -EPROTO;
@@ -160,6 +144,39 @@ static int parse_party(char *text, struct entitylock_list_party *party)
 	party->pid = (pid_t)number;
 	party->comm = comm;
 	party->label = label;
+	return 0;
+}
+
+/* Which of the numbers of a party a column tells. */
+enum time { AGE, LEASE };
+
+static void untold(struct entitylock_list_party *parties)
+{
+	size_t i;
+
+	for (i = 0; i < PARTIES_MAX; i++) {
+		parties[i].age = ENTITYLOCK_UNTOLD;
+		parties[i].lease = ENTITYLOCK_UNTOLD;
+	}
+}
+
+/* A time for each party, separated by commas; "-" where there is none. */
+static int parse_times(char *text, struct entitylock_list_party *parties, enum time what)
+{
+	uint64_t time;
+	size_t i;
+	char *item;
+
+	for (i = 0; i < PARTIES_MAX && (item = cut(&text, ',')); i++) {
+		if (!strcmp(item, "-"))
+			continue;
+		if (__entitylock_number(item, UINT64_MAX, &time))
+			return -EPROTO;
+		if (what == AGE)
+			parties[i].age = time;
+		else
+			parties[i].lease = time;
+	}
 	return 0;
 }
 
@@ -184,8 +201,13 @@ static int parse_parties(char *text, struct entitylock_list_party *parties,
 	return 0;
 }
 
+/* What is special is escaped in the name of an entity, so this is none. */
 static int parse_name(struct entitylock_list *list, char *text)
 {
+	if (!strcmp(text, "#gate")) {
+		list->entry.gate = 1;
+		text = strchr(text, '\0');
+	}
 	list->entry.name = text;
 	return unescape(text, &list->entry.name_len);
 }
@@ -198,17 +220,17 @@ static int parse_state(struct entitylock_list *list, char *text)
 
 static int parse_fence(struct entitylock_list *list, char *text)
 {
-	return parse_number(text, UINT64_MAX, &list->entry.fence);
+	return __entitylock_number(text, UINT64_MAX, &list->entry.fence);
 }
 
 static int parse_holders(struct entitylock_list *list, char *text)
 {
-	return parse_number(text, UINT64_MAX, &list->entry.holders);
+	return __entitylock_number(text, UINT64_MAX, &list->entry.holders);
 }
 
 static int parse_waiters(struct entitylock_list *list, char *text)
 {
-	return parse_number(text, UINT64_MAX, &list->entry.waiters);
+	return __entitylock_number(text, UINT64_MAX, &list->entry.waiters);
 }
 
 static int parse_holder(struct entitylock_list *list, char *text)
@@ -227,6 +249,21 @@ static int parse_mark(struct entitylock_list *list, char *text)
 	return 0;
 }
 
+static int parse_held(struct entitylock_list *list, char *text)
+{
+	return parse_times(text, list->holder, AGE);
+}
+
+static int parse_waited(struct entitylock_list *list, char *text)
+{
+	return parse_times(text, list->waiter, AGE);
+}
+
+static int parse_lease(struct entitylock_list *list, char *text)
+{
+	return parse_times(text, list->holder, LEASE);
+}
+
 static const struct column {
 	const char *name;
 	int (*parse)(struct entitylock_list *list, char *text);
@@ -239,6 +276,9 @@ static const struct column {
 	{ "holder", parse_holder },
 	{ "waiter", parse_waiter },
 	{ "mark", parse_mark },
+	{ "held", parse_held },
+	{ "waited", parse_waited },
+	{ "lease", parse_lease },
 };
 
 static const struct column *find_column(const char *name)
@@ -310,6 +350,8 @@ int entitylock_list_next(struct entitylock_list *list,
 		.holder = list->holder,
 		.waiter = list->waiter,
 	};
+	untold(list->holder);
+	untold(list->waiter);
 	for (i = 0; i < list->nr_columns; i++) {
 		text = cut(&line, '\t');
 		if (!text)

@@ -55,6 +55,14 @@ int fail_option(const char *sub, int code, char **argv,
 	return fail_usage(sub, "option '-%c' is not known", optopt);
 }
 
+void *need(void *memory)
+{
+	if (memory)
+		return memory;
+	fputs("entitylock: out of memory\n", stderr);
+	exit(EXIT_OWN_FAILURE);
+}
+
 int finish_output(const char *sub)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -128,4 +136,28 @@ bool parse_seconds(const char *text, uint64_t *ns)
 		return false;
 	*ns = seconds * NSEC_PER_SEC + fraction;
 	return true;
+}
+
+bool parse_duration(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t divisor;
+	} units[] = { { "ms", 1000 }, { "us", 1000000 }, { "s", 1 } };
+	size_t len = strlen(text), i, unit;
+	char number[32];
+
+	for (i = 0; i < ARRAY_SIZE(units); i++) {
+		unit = strlen(units[i].name);
+		if (len <= unit || strcmp(text + len - unit, units[i].name))
+			continue;
+		if (len - unit >= sizeof(number))
+			return false;
+		snprintf(number, sizeof(number), "%.*s", (int)(len - unit), text);
+		if (!parse_seconds(number, ns))
+			return false;
+		*ns /= units[i].divisor;
+		return true;
+	}
+	return false;
 }

@@ -15,9 +15,6 @@
 
 #include "request.h"
 
-/* To refer to a domain and look at it takes no right there: see open(2). */
-#define O_REFER	O_ACCMODE
-
 /* Descriptors of commands begin here: scripts use those below for themselves. */
 #define FD_FIRST	10
 

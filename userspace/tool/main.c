@@ -17,6 +17,9 @@ static const char help[] =
 "       entitylock claim [OPTION...] COOKIE -- COMMAND [ARGUMENT...]\n"
 "       entitylock break [OPTION...] NAME\n"
 "       entitylock ls [OPTION...]\n"
+"       entitylock who [OPTION...] NAME\n"
+"       entitylock blockers [OPTION...] PID | NAME\n"
+"       entitylock top | stat | trace | doctor [OPTION...]\n"
 "       entitylock domain create | run | show | private ...\n"
 "       entitylock --version | --help\n"
 "\n"
@@ -29,6 +32,12 @@ static const char help[] =
 "  claim      run a command under a lock that was parked, or give that back\n"
 "  break      take a name, or the gate, from who holds it\n"
 "  ls         list what is locked, by whom, and who waits\n"
+"  who        tell who holds a name: its owner, and every process that has the lock\n"
+"  blockers   tell who stands before a process, or a name: a tree, with its cycles\n"
+"  top        show what is waited for, and held, most; again each second\n"
+"  stat       print the numbers of the domain, and how long was waited\n"
+"  trace      list the threads that lock calls have blocked\n"
+"  doctor     find out whether locking works here, and what to do if not\n"
 "  domain     names with a meaning, and rights, of their own: make and use it\n"
 "\n"
 "  --version  print the version of the command and of the loaded module\n"
@@ -45,6 +54,12 @@ static const struct {
 	{ "claim", claim_main },
 	{ "break", break_main },
 	{ "ls", ls_main },
+	{ "who", who_main },
+	{ "blockers", blockers_main },
+	{ "top", top_main },
+	{ "stat", stat_main },
+	{ "trace", trace_main },
+	{ "doctor", doctor_main },
 	{ "domain", domain_main },
 };
 

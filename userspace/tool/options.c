@@ -2,46 +2,26 @@
 /*
  * The command line of the subcommands.  One table says which of them has which
  * option, so that an option has one name and one meaning throughout (but for
- * --exclusive, which says of a domain what O_EXCL says of a file).
+ * --exclusive, which says of a domain what O_EXCL says of a file, and -n, which is
+ * a number where nothing is locked).
  */
 #include <getopt.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "request.h"
+#include "options.h"
 
 #define GRACE	(10 * NSEC_PER_SEC)
-
-enum {
-	OPTION_NAME = 256,
-	OPTION_GATE,
-	OPTION_CHANGED,
-	OPTION_SINCE,
-	OPTION_LABEL,
-	OPTION_LEASE,
-	OPTION_GRACE,
-	OPTION_ROBUST,
-	OPTION_CONSISTENT,
-	OPTION_INHERIT,
-	OPTION_UNLOCK,
-	OPTION_PARK,
-	OPTION_FENCE,
-	OPTION_RAW,
-	OPTION_JSON,
-	OPTION_DOMAIN,
-	OPTION_DOMAIN_FD,
-	OPTION_MODE,
-	OPTION_EXCLUSIVE,
-};
+#define INTERVAL	NSEC_PER_SEC
 
 #define WITH_NAMES	(RUN | WAIT | PARK)
 #define UNDER_LOCK	(RUN | GATE | CLAIM)
 #define WITH_COMMAND	(UNDER_LOCK | DOMAIN_CREATE | DOMAIN_RUN | DOMAIN_PRIVATE)
 #define WAITING		(RUN | GATE | WAIT | PARK)
 #define NAMES_DOMAIN	(DOMAIN_CREATE | DOMAIN_RUN | DOMAIN_SHOW)
-#define IN_DOMAIN	(RUN | GATE | WAIT | PARK | CLAIM | BREAK | LS | DOMAIN_SHOW)
+#define LOOKING		(LS | WHO | BLOCKERS | TOP | STAT)
+#define IN_DOMAIN	(RUN | GATE | WAIT | PARK | CLAIM | BREAK | LOOKING | DOMAIN_SHOW)
 
 static const struct {
 	struct option option;
@@ -53,9 +33,9 @@ static const struct {
 	{ { "shared", no_argument, NULL, 's' }, WITH_NAMES,
 	  "  -s, --shared        the names that follow shared\n" },
 	{ { "name", required_argument, NULL, OPTION_NAME },
-	  WITH_NAMES | BREAK | NAMES_DOMAIN,
-	  "      --name NAME     a name, also one that begins with '-'\n" },
-	{ { "gate", no_argument, NULL, OPTION_GATE }, WAIT | PARK | BREAK,
+	  WITH_NAMES | BREAK | WHO | BLOCKERS | NAMES_DOMAIN,
+	  "      --name NAME     a name, also one that begins with '-' or is a number\n" },
+	{ { "gate", no_argument, NULL, OPTION_GATE }, WAIT | PARK | BREAK | WHO | BLOCKERS,
 	  "      --gate          the gate of the domain instead of names\n" },
 	{ { "changed", no_argument, NULL, OPTION_CHANGED }, WAIT,
 	  "      --changed       until a name has changed; print their versions\n" },
@@ -97,7 +77,24 @@ static const struct {
 	  "      --fence NUMBER  only from the holder of this fence\n" },
 	{ { "raw", no_argument, NULL, OPTION_RAW }, LS,
 	  "      --raw           print the lines of the kernel as they are\n" },
-	{ { "json", no_argument, NULL, OPTION_JSON }, LS,
+	{ { "interval", required_argument, NULL, 'i' }, TOP | STAT,
+	  "  -i, --interval SECONDS\n"
+	  "                      again each time so much has passed (top: 1)\n" },
+	{ { "rounds", required_argument, NULL, 'n' }, TOP | STAT,
+	  "  -n, --rounds N      end after so many rounds\n" },
+	{ { "sort", required_argument, NULL, OPTION_SORT }, TOP,
+	  "      --sort ORDER    wait: by the time that is waited for it (the default);\n"
+	  "                      hold: by the time that it has been held\n" },
+	{ { "longer-than", required_argument, NULL, OPTION_LONGER_THAN }, TRACE,
+	  "      --longer-than TIME\n"
+	  "                      only those that took longer: 20ms, 1.5s, 300us\n" },
+	{ { "by", required_argument, NULL, OPTION_BY }, TRACE,
+	  "      --by WHAT       sum up by 'entity' or by 'process' at the end\n" },
+	{ { "for", required_argument, NULL, OPTION_FOR }, TRACE,
+	  "      --for SECONDS   end after so much time\n" },
+	{ { "waits", no_argument, NULL, OPTION_WAITS }, TRACE,
+	  "      --waits         all that was waited for, also by threads that polled\n" },
+	{ { "json", no_argument, NULL, OPTION_JSON }, LOOKING | TRACE | DOCTOR,
 	  "      --json          print JSON, of which the schema has a number\n" },
 	{ { "mode", required_argument, NULL, OPTION_MODE }, DOMAIN_CREATE,
 	  "      --mode OCTAL    who may do what in a new domain (0700): owner, group and\n"
@@ -158,228 +155,6 @@ static int print_options(const struct subcommand *sub)
 	return print_help(sub->name, sub->statuses);
 }
 
-/* A command line that is being looked through. */
-struct parser {
-	struct request *request;
-	const struct subcommand *sub;
-	uint32_t mode;
-	bool mode_unused;
-};
-
-static int set_seconds(const char *sub, uint64_t *ns, const char *text)
-{
-	if (parse_seconds(text, ns))
-		return PARSED;
-	return fail(sub, "'%s' is no time; give seconds, 0 to 18446744072, such as 2.5",
-		    text);
-}
-
-static int set_number(const char *sub, uint64_t *number, const char *text,
-		      const char *what)
-{
-	if (parse_integer(text, UINT64_MAX, number))
-		return PARSED;
-	return fail(sub, "'%s' is no %s; give the number as it was printed", text, what);
-}
-
-static int set_lease(struct request *request, const char *text)
-{
-	int status = set_seconds(request->sub, &request->lease, text);
-
-	if (status == PARSED && !request->lease)
-		return fail(request->sub,
-			    "a lease of 0 is none; leave --lease out, or give it some time");
-	return status;
-}
-
-static int set_conflict_status(struct request *request, const char *text)
-{
-	if (parse_integer(text, 255, &request->conflict_status))
-		return PARSED;
-	return fail(request->sub, "'%s' is not an exit status; give 0 to 255", text);
-}
-
-static int set_label(struct request *request, const char *label)
-{
-	size_t len = strlen(label);
-
-	if (len > ENTITYLOCK_LABEL_MAX)
-		return fail(request->sub, "the label has %zu bytes; shorten it to %d",
-			    len, ENTITYLOCK_LABEL_MAX);
-	request->label = label;
-	return PARSED;
-}
-
-static int set_mode(struct request *request, const char *text)
-{
-	size_t len = strspn(text, "01234567");
-	unsigned long mode = strtoul(text, NULL, 8);
-
-	if (!len || len > 4 || text[len] || mode > 0777)
-		return fail(request->sub, "'%s' is no mode; give octal digits, 0 to 0777", text);
-	request->mode = (uint32_t)mode;
-	request->mode_given = true;
-	return PARSED;
-}
-
-static int set_domain_fd(struct request *request, const char *text)
-{
-	uint64_t number;
-
-	if (!parse_integer(text, INT_MAX, &number))
-		return fail(request->sub,
-			    "'%s' is no descriptor of a domain; give its number", text);
-	request->domain_fd = (int)number;
-	return PARSED;
-}
-
-static int check_name(const struct request *request, const char *name)
-{
-	size_t len = strlen(name);
-
-	if (!len)
-		return fail(request->sub, "a name is empty; give it at least one byte");
-	if (len > ENTITYLOCK_NAME_MAX)
-		return fail(request->sub,
-			    "the name '%.20s...' has %zu bytes; shorten it to %d",
-			    name, len, ENTITYLOCK_NAME_MAX);
-	return PARSED;
-}
-
-/* An empty name, as variables may have it, stands for the default domain. */
-static int set_domain(struct request *request, const char *name)
-{
-	request->domain = name;
-	return *name ? check_name(request, name) : PARSED;
-}
-
-static int add_domain(struct request *request, const char *name)
-{
-	if (request->domain)
-		return fail_usage(request->sub, "there is more than one domain");
-	request->domain = name;
-	return check_name(request, name);
-}
-
-static int add_name(struct parser *parser, const char *name)
-{
-	struct request *request = parser->request;
-	int status = check_name(request, name);
-
-	parser->mode_unused = false;
-	if (status != PARSED)
-		return status;
-	if (request->count == ENTITYLOCK_SET_MAX)
-		return fail(request->sub,
-			    "more than %d names; lock something that stands for many",
-			    ENTITYLOCK_SET_MAX);
-	entitylock_entity_init(&request->set[request->count++], name, strlen(name),
-			       parser->mode);
-	return PARSED;
-}
-
-static int add_argument(struct parser *parser, const char *argument)
-{
-	struct request *request = parser->request;
-
-	switch (parser->sub->bit) {
-	case GATE:
-		return fail_usage(request->sub, "the gate has no name and no mode");
-	case CLAIM:
-		if (request->cookie)
-			return fail_usage(request->sub,
-					  "there is more than one cookie before '--'");
-		request->cookie = argument;
-		return PARSED;
-	case LS:
-		return fail_usage(request->sub, "'%s' is one argument too many", argument);
-	case DOMAIN_PRIVATE:
-		return fail_usage(request->sub, "a private domain has no name");
-	case DOMAIN_CREATE:
-	case DOMAIN_RUN:
-	case DOMAIN_SHOW:
-		return add_domain(request, argument);
-	default:
-		return add_name(parser, argument);
-	}
-}
-
-static int take_option(struct parser *parser, int code)
-{
-	struct request *request = parser->request;
-
-	switch (code) {
-	case 1:
-	case OPTION_NAME:
-		return add_argument(parser, optarg);
-	case 'x':
-	case 's':
-		parser->mode = code == 's' ? ENTITYLOCK_SHARED : ENTITYLOCK_EXCLUSIVE;
-		parser->mode_unused = true;
-		return PARSED;
-	case 'w':
-		request->timed = true;
-		return set_seconds(request->sub, &request->timeout, optarg);
-	case 'E':
-		return set_conflict_status(request, optarg);
-	case OPTION_LABEL:
-		return set_label(request, optarg);
-	case OPTION_LEASE:
-		return set_lease(request, optarg);
-	case OPTION_GRACE:
-		return set_seconds(request->sub, &request->grace, optarg);
-	case OPTION_SINCE:
-		request->since_given = true;
-		return set_number(request->sub, &request->since, optarg, "version");
-	case OPTION_FENCE:
-		return set_number(request->sub, &request->fence, optarg, "fence");
-	case OPTION_DOMAIN:
-		return set_domain(request, optarg);
-	case OPTION_DOMAIN_FD:
-		return set_domain_fd(request, optarg);
-	case OPTION_MODE:
-		return set_mode(request, optarg);
-	case OPTION_EXCLUSIVE:
-		request->exclusive = true;
-		return PARSED;
-	case OPTION_RAW:
-		request->raw = true;
-		return PARSED;
-	case OPTION_JSON:
-		request->json = true;
-		return PARSED;
-	case 'n':
-		request->nonblock = true;
-		return PARSED;
-	case 'v':
-		request->verbose = true;
-		return PARSED;
-	case OPTION_GATE:
-		request->gate = true;
-		return PARSED;
-	case OPTION_CHANGED:
-		request->changed = true;
-		return PARSED;
-	case OPTION_ROBUST:
-		request->robust = true;
-		return PARSED;
-	case OPTION_CONSISTENT:
-		request->consistent = true;
-		return PARSED;
-	case OPTION_INHERIT:
-		request->inherit = true;
-		return PARSED;
-	case OPTION_UNLOCK:
-		request->unlock = true;
-		return PARSED;
-	case OPTION_PARK:
-		request->park = true;
-		return PARSED;
-	default:
-		return PARSED;
-	}
-}
-
 static bool wants_command(const struct request *request, const struct subcommand *sub)
 {
 	return sub->bit & WITH_COMMAND && !request->unlock && !request->park;
@@ -396,7 +171,7 @@ static int take_rest(struct parser *parser, char **argv)
 		return PARSED;
 	}
 	for (; status == PARSED && argv[optind]; optind++)
-		status = add_argument(parser, argv[optind]);
+		status = add_argument(parser, argv[optind], false);
 	return status;
 }
 
@@ -410,7 +185,7 @@ static int check_arguments(const struct parser *parser)
 		return PARSED;
 	if (request->gate && request->count)
 		return fail(sub->name, "the gate has no name; leave out --gate, or the name");
-	if (!request->gate && !request->count && !request->cookie &&
+	if (!request->gate && !request->count && !request->cookie && !request->pid &&
 	    !(sub->bit & NAMES_DOMAIN && request->domain))
 		return fail_usage(sub->name, "there is no %s", sub->arguments);
 	if (parser->mode_unused)
@@ -438,6 +213,8 @@ static int check_options(const struct request *request)
 			    "--inherit lets the lock outlive the command, so its status tells nothing; leave out --robust and --consistent");
 	if (request->unlock && request->park)
 		return fail(request->sub, "--unlock and --park exclude each other; leave one out");
+	if (request->rounds && !request->interval)
+		return fail(request->sub, "-n needs an interval; give it by -i");
 	if (request->raw && request->json)
 		return fail(request->sub, "--raw and --json exclude each other; leave one out");
 	return PARSED;
@@ -476,6 +253,7 @@ int request_parse(struct request *request, const struct subcommand *sub, int arg
 	request->label = sub->label;
 	request->conflict_status = EXIT_TIMED_OUT;
 	request->grace = GRACE;
+	request->interval = sub->bit == TOP ? INTERVAL : 0;
 	request->domain_fd = -1;
 	request->mode = 0700;
 	select_options(&options, sub->bit);

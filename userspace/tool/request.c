@@ -98,6 +98,17 @@ int request_lock(struct request *request, uint32_t *result, int *status)
 	return token;
 }
 
+bool request_asks_for(const struct request *request,
+		      const struct entitylock_list_entry *entry)
+{
+	const struct entitylock_entity *entity = &request->set[0];
+
+	if (request->gate || entry->gate)
+		return request->gate && entry->gate;
+	return entry->name_len == entity->name_len &&
+	       !memcmp(entry->name, (const void *)(uintptr_t)entity->name, entity->name_len);
+}
+
 /* Entities that are told one by one. */
 #define TOLD	16
 

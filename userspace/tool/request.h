@@ -19,7 +19,16 @@ enum {
 	DOMAIN_RUN = 1 << 8,
 	DOMAIN_SHOW = 1 << 9,
 	DOMAIN_PRIVATE = 1 << 10,
+	WHO = 1 << 11,
+	BLOCKERS = 1 << 12,
+	TOP = 1 << 13,
+	STAT = 1 << 14,
+	TRACE = 1 << 15,
+	DOCTOR = 1 << 16,
 };
+
+/* What a trace is summed up by. */
+enum grouping { BY_NOTHING, BY_ENTITY, BY_PROCESS };
 
 /**
  * struct subcommand - what a subcommand is called with
@@ -70,6 +79,13 @@ struct request {
 	bool unlock;
 	bool park;
 	uint64_t fence;
+	pid_t pid;		/* 0 = none is given */
+	uint64_t interval;	/* nanoseconds, 0 = one round */
+	uint64_t rounds;	/* 0 = without end */
+	bool sort_hold;
+	uint64_t longer_than;	/* nanoseconds */
+	enum grouping by;
+	bool waits;
 	char **command;		/* NULL if there is none */
 };
 
@@ -94,6 +110,9 @@ struct request {
 #define PARSED	-1
 int request_parse(struct request *request, const struct subcommand *sub, int argc,
 		  char **argv);
+
+/* To refer to a domain and look at it takes no right there: see open(2). */
+#define O_REFER	O_ACCMODE
 
 /*
  * Opens the domain of the request, which is made if @flags, of DOMAIN, say so, and
@@ -120,6 +139,10 @@ int request_lock(struct request *request, uint32_t *result, int *status);
 /* Makes a token of the request, with @flags; returns it, or a negative errno. */
 int request_acquire(struct request *request, int domain, uint32_t flags,
 		    struct entitylock_grant *grant);
+
+/* Whether the entry of a listing is the first name of the request, or the gate. */
+bool request_asks_for(const struct request *request,
+		      const struct entitylock_list_entry *entry);
 
 /* Says why there is no lock, as far as it is to be said; the exit status. */
 int request_refused(const struct request *request, int error);

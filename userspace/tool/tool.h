@@ -33,6 +33,12 @@ int park_main(int argc, char **argv);
 int claim_main(int argc, char **argv);
 int break_main(int argc, char **argv);
 int ls_main(int argc, char **argv);
+int who_main(int argc, char **argv);
+int blockers_main(int argc, char **argv);
+int top_main(int argc, char **argv);
+int stat_main(int argc, char **argv);
+int trace_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
 int domain_main(int argc, char **argv);
 
 /* Prints a message of subcommand @sub to stderr; returns EXIT_OWN_FAILURE. */
@@ -48,6 +54,9 @@ __printf(2, 3) int fail_usage(const char *sub, const char *format, ...);
 int fail_option(const char *sub, int code, char **argv,
 		const struct option *options);
 
+/* @memory, unless there is none: then the command ends with a message. */
+void *need(void *memory);
+
 /* Prints @text to stdout; returns EXIT_SUCCESS, or EXIT_OWN_FAILURE. */
 int print_help(const char *sub, const char *text);
 
@@ -59,6 +68,9 @@ void put_escaped(FILE *to, const char *bytes, size_t len, const char *also);
 
 /* A decimal number of seconds, fraction allowed, as nanoseconds. */
 bool parse_seconds(const char *text, uint64_t *ns);
+
+/* The same with a unit behind it: s, ms, us. */
+bool parse_duration(const char *text, uint64_t *ns);
 
 /* A decimal integer from 0 to @max. */
 bool parse_integer(const char *text, uint64_t max, uint64_t *number);

@@ -590,6 +590,9 @@ int entitylock_wait(int token, struct entitylock_grant *grant);
  */
 uint64_t entitylock_deadline_in(uint64_t ns);
 
+/** ENTITYLOCK_UNTOLD - what stands for a time that a listing does not tell */
+#define ENTITYLOCK_UNTOLD	UINT64_MAX
+
 /**
  * struct entitylock_list_party - a holder, or a waiter, in a listing
  * @id: number of its token.
@@ -599,6 +602,9 @@ uint64_t entitylock_deadline_in(uint64_t ns);
  * @label: what the operation is, terminated; may contain any byte.
  * @label_len: bytes of @label.
  * @comm_len: bytes of @comm.
+ * @age: nanoseconds since it holds, or waits.
+ * @lease: of a holder: nanoseconds to the end of its lease, 0 = it has run out,
+ *	ENTITYLOCK_UNTOLD = it has none.
  */
 struct entitylock_list_party {
 	uint64_t id;
@@ -608,14 +614,18 @@ struct entitylock_list_party {
 	const char *label;
 	size_t comm_len;
 	size_t label_len;
+	uint64_t age;
+	uint64_t lease;
 };
 
 /**
- * struct entitylock_list_entry - an entity in a listing
+ * struct entitylock_list_entry - an entity, or the gate, in a listing
  * @name: its name, any bytes, terminated by a zero that does not count.
- * @name_len: bytes of @name.
+ * @name_len: bytes of @name; 0 for the gate.
  * @state: in words as the module gives it: "held-exclusive", "held-shared",
- *	"free", "abandoned", or one that a later module has.
+ *	"free", "abandoned", or one that a later module has.  Of the gate:
+ *	"held-exclusive"; "awaited": its first waiter is next, when what runs has
+ *	ended; "open": those that waited are let in; "abandoned".
  * @fence: number of the last grant that was recorded.
  * @holders: how many hold it.
  * @waiters: how many wait for it.
@@ -624,7 +634,8 @@ struct entitylock_list_party {
  * @nr_holder: elements of @holder.
  * @nr_waiter: elements of @waiter.
  * @abandoned: not 0: it bears the mark of a robust holder that vanished.
- * @reserved: 0.
+ * @gate: not 0: this is the domain's gate.  It comes first, and only if it is held
+ *	or marked or somebody waits at it.
  */
 struct entitylock_list_entry {
 	const char *name;
@@ -638,7 +649,7 @@ struct entitylock_list_entry {
 	size_t nr_holder;
 	size_t nr_waiter;
 	uint32_t abandoned;
-	uint32_t reserved;
+	uint32_t gate;
 };
 
 /** struct entitylock_list - a listing that is being read */
@@ -660,7 +671,7 @@ struct entitylock_list;
 int entitylock_list_open(int domain, struct entitylock_list **list);
 
 /**
- * entitylock_list_next() - read the next entity
+ * entitylock_list_next() - read the next entity, at first perhaps the gate
  * @list: the listing.
  * @entry: receives the entity, which lives until the next call for @list.
  *
@@ -680,6 +691,55 @@ int entitylock_list_next(struct entitylock_list *list,
  * @list: the listing, or NULL.
  */
 void entitylock_list_close(struct entitylock_list *list);
+
+/** ENTITYLOCK_STATS_BUCKETS - elements of a histogram of times */
+#define ENTITYLOCK_STATS_BUCKETS	32
+
+/**
+ * struct entitylock_stats - what happens in a domain, and has happened there
+ * @entities: that there are.
+ * @tokens: that there are.
+ * @waiters: tokens that wait.
+ * @in_flight: operations that hold, or wait for, entities: what the gate waits for.
+ * @grants: in all, also of more to a token that had some.
+ * @contended: those of them that were waited for.
+ * @waits: how long those waited: element i counts what took less than 2^i
+ *	microseconds and is in no element before, the last one all else.
+ * @holds: the same of how long what was granted was held; see @counts_holds.
+ * @counts_holds: not 0: holds are counted, while the module's parameter
+ *	hold_times says so.
+ * @reserved: 0.
+ *
+ * The numbers may be of slightly different moments.
+ */
+struct entitylock_stats {
+	uint64_t entities;
+	uint64_t tokens;
+	uint64_t waiters;
+	uint64_t in_flight;
+	uint64_t grants;
+	uint64_t contended;
+	uint64_t waits[ENTITYLOCK_STATS_BUCKETS];
+	uint64_t holds[ENTITYLOCK_STATS_BUCKETS];
+	uint32_t counts_holds;
+	uint32_t reserved;
+};
+
+/**
+ * entitylock_stats() - ask for the statistics of a domain
+ * @domain: a domain fd; no right in the domain is needed.
+ * @stats: receives them.
+ *
+ * They are read from /proc, which must be mounted.
+ *
+ * Return: 0, or
+ * -EBADF: no descriptor;
+ * -ENOTTY: not a domain fd, or a module without statistics;
+ * -ENOENT: /proc is not mounted;
+ * -EPROTO: what is read are not the statistics that this library knows;
+ * -EMFILE, -ENFILE, -ENOMEM; whatever else open(2) and read(2) say.
+ */
+int entitylock_stats(int domain, struct entitylock_stats *stats);
 
 /**
  * entitylock_send() - send a token, or a domain fd, to whoever reads a Unix socket
@@ -772,6 +832,7 @@ enum entitylock_verb {
 	ENTITYLOCK_VERB_INFO,
 	ENTITYLOCK_VERB_SEND,
 	ENTITYLOCK_VERB_RECV,
+	ENTITYLOCK_VERB_STATS,
 };
 
 /**

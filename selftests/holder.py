@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""holder.py STEP...: a process that locks, waits and passes on, for tests of the command
+
+  lock NAME    lock it, and keep it
+  call NAME    the same, blocked in the ioctl itself
+  gate         take the gate
+  send         put the last token into a socket that nobody reads, and close it
+  thread STEP  do it in another thread, which may block
+  reuse PID    have a child of that id, which is free, and is called sleep
+  touch FILE   say that so much is done
+  await FILE   wait until there is that file
+  sleep        for ever
+"""
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+library = ctypes.CDLL(os.path.join(HERE, "../build/userspace/libentitylock.so.0"))
+EXCLUSIVE = 2
+FOREVER = 2**64 - 1
+SYS_CLONE3 = 435
+ACQUIRE = struct.Struct("=IIQIIQQQQII")
+IOC_ACQUIRE = 3 << 30 | ACQUIRE.size << 16 | 0xE1 << 8 | 1
+
+domain = library.entitylock_open(None, os.O_RDWR)
+tokens, sockets = [], []
+
+
+def call(name):
+    text = ctypes.create_string_buffer(name)
+    entity = ctypes.create_string_buffer(struct.pack(
+        "=QIIQII", ctypes.addressof(text), len(name), EXCLUSIVE, 0, 0, 0))
+    argument = bytearray(ACQUIRE.pack(0, 1, ctypes.addressof(entity), len(entity.raw) - 1, 0, 0,
+                                      FOREVER, 0, 0, 0, 0))
+    return fcntl.ioctl(domain, IOC_ACQUIRE, argument)
+
+
+def send():
+    ends = socket.socketpair()
+    sockets.extend(ends)
+    token = tokens.pop()
+    socket.send_fds(ends[0], [b"x"], [token])
+    os.close(token)
+
+
+def reuse(pid):
+    libc = ctypes.CDLL(None)
+    tid = ctypes.c_int(pid)
+    arguments = struct.pack("=11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(tid),
+                            1, 0)
+    if libc.syscall(SYS_CLONE3, arguments, ctypes.c_size_t(len(arguments))) == 0:
+        os.execvp("sleep", ["sleep", "1000"])
+
+
+def step(steps):
+    word = steps.pop(0)
+    if word == "lock":
+        name = steps.pop(0).encode()
+        tokens.append(library.entitylock_acquire(
+            domain, name, ctypes.c_size_t(len(name)), EXCLUSIVE, None, None))
+    elif word == "call":
+        tokens.append(call(steps.pop(0).encode()))
+    elif word == "gate":
+        tokens.append(library.entitylock_gate(domain, None, None))
+    elif word == "send":
+        send()
+    elif word == "reuse":
+        reuse(int(steps.pop(0)))
+    elif word == "thread":
+        size = 1 if steps[0] == "gate" else 2
+        threading.Thread(target=step, args=(steps[:size],), daemon=True).start()
+        del steps[:size]
+    elif word == "touch":
+        with open(steps.pop(0), "w", encoding="ascii"):
+            pass
+    elif word == "await":
+        while not os.path.exists(steps[0]):
+            time.sleep(0.05)
+        steps.pop(0)
+    else:
+        time.sleep(1000)
+
+
+steps = sys.argv[1:]
+while steps:
+    step(steps)
