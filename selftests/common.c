@@ -479,11 +479,12 @@ char *listing_read(int fd, size_t chunk)
 
 bool row_parse(const char *line, struct row *row)
 {
-	return sscanf(line, "%1020[^\t\n]\t%31[^\t\n]\t%llu\t%u\t%u\t%16383[^\t\n]\t%16383[^\t\n]"
-		      "\t%15[^\t\n]\t%511[^\t\n]\t%511[^\t\n]\t%511[^\t\n]",
-		      row->name, row->state, &row->fence, &row->holders, &row->waiters,
-		      row->holder, row->waiter,
-		      row->mark, row->held, row->waited, row->lease) == 11;
+	static const char format[] =
+		"%1020[^\t\n]\t%31[^\t\n]\t%llu\t%u\t%u\t%16383[^\t\n]\t%16383[^\t\n]\t%15[^\t\n]\t%511[^\t\n]\t%511[^\t\n]\t%511[^\t\n]";
+
+	return sscanf(line, format, row->name, row->state, &row->fence, &row->holders,
+		      &row->waiters, row->holder, row->waiter, row->mark, row->held, row->waited,
+		      row->lease) == 11;
 }
 
 bool listing_find(const char *name, struct row *row)

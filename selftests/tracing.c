@@ -26,7 +26,8 @@ FIXTURE_SETUP(tracing)
 	char path[128];
 
 	ground_check(_metadata, &self->ground);
-	snprintf(self->instance, sizeof(self->instance), TRACEFS "/instances/entitylock-%d", getpid());
+	snprintf(self->instance, sizeof(self->instance), TRACEFS "/instances/entitylock-%d",
+		 getpid());
 	ASSERT_EQ(0, mkdir(self->instance, 0700));
 	path_of(path, self->instance, "events/entitylock/enable");
 	ASSERT_EQ(0, write_file(path, "1"));

@@ -77,7 +77,10 @@ static int read_lines(FILE *file, struct entitylock_stats *stats)
 	free(line);
 	if (ret < 0)
 		return ret;
-	return found == ARRAY_SIZE(counts) ? 0 : -ENOTTY;
+	if (found == ARRAY_SIZE(counts))
+		return 0;
+	/* How many entities there are is told of any domain fd. */
+	return found ? -EACCES : -ENOTTY;
 }
 
 int entitylock_stats(int domain, struct entitylock_stats *stats)

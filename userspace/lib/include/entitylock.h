@@ -727,14 +727,15 @@ struct entitylock_stats {
 
 /**
  * entitylock_stats() - ask for the statistics of a domain
- * @domain: a domain fd; no right in the domain is needed.
+ * @domain: a domain fd, of whom may list the domain.
  * @stats: receives them.
  *
  * They are read from /proc, which must be mounted.
  *
  * Return: 0, or
  * -EBADF: no descriptor;
- * -ENOTTY: not a domain fd, or a module without statistics;
+ * -ENOTTY: not a domain fd;
+ * -EACCES: whoever opened it may not list the domain;
  * -ENOENT: /proc is not mounted;
  * -EPROTO: what is read are not the statistics that this library knows;
  * -EMFILE, -ENFILE, -ENOMEM; whatever else open(2) and read(2) say.
