@@ -139,6 +139,7 @@ deb:
 # Installed and built by DKMS here, on a copy of the root; loaded, used and purged there.
 packages := $(O)/packages.tar
 
+test-packages: TIMEOUT := 1200
 test-packages: setup deb
 	@scripts/setup.sh kernel-6.1 kernel-6.12
 	@selftests/packages_install.sh $(packages)

@@ -23,6 +23,8 @@ prepare()
 	result $? 'there is nothing of it'
 	# All of this kernel's modules would keep depmod busy for minutes.
 	mount -t tmpfs tmpfs "/lib/modules/$release"
+	# So would the index of all pages.
+	rm -f /var/lib/man-db/auto-update
 	tar -x -C / -f "$archive"
 	# shellcheck disable=SC2086  # several
 	dpkg -L $names | sort -u | while read -r file; do
