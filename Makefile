@@ -44,7 +44,7 @@ vm: all
 demo: all
 	@$(vm_run) -- userspace/examples/demo/demo.sh
 
-test: TIMEOUT := 1800
+test: TIMEOUT := 3000
 test-debug: TIMEOUT := 3600
 test-debug: KERNEL := debug
 test test-debug: all selftests
@@ -140,8 +140,9 @@ deb:
 packages := $(O)/packages.tar
 
 test-packages: TIMEOUT := 1200
-test-packages: setup deb
+test-packages: all deb
 	@scripts/setup.sh kernel-6.1 kernel-6.12
+	@$(vm_run) -- selftests/run.sh install.sh
 	@selftests/packages_install.sh $(packages)
 	@for kernel in 6.1 6.12; do \
 		scripts/vm.sh --kernel $$kernel --timeout $(TIMEOUT) --no-module -- \

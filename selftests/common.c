@@ -479,12 +479,13 @@ char *listing_read(int fd, size_t chunk)
 
 bool row_parse(const char *line, struct row *row)
 {
-	static const char format[] =
-		"%1020[^\t\n]\t%31[^\t\n]\t%llu\t%u\t%u\t%16383[^\t\n]\t%16383[^\t\n]\t%15[^\t\n]\t%511[^\t\n]\t%511[^\t\n]\t%511[^\t\n]";
+	int used;
 
-	return sscanf(line, format, row->name, row->state, &row->fence, &row->holders,
-		      &row->waiters, row->holder, row->waiter, row->mark, row->held, row->waited,
-		      row->lease) == 11;
+	return sscanf(line, "%1020[^\t\n]\t%31[^\t\n]\t%llu\t%u\t%u\t%16383[^\t\n]\t%16383[^\t]%n",
+		      row->name, row->state, &row->fence, &row->holders, &row->waiters,
+		      row->holder, row->waiter, &used) == 7 &&
+	       sscanf(line + used, "\t%15[^\t\n]\t%511[^\t\n]\t%511[^\t\n]\t%511[^\t\n]",
+		      row->mark, row->held, row->waited, row->lease) == 4;
 }
 
 bool listing_find(const char *name, struct row *row)

@@ -47,7 +47,7 @@ TEST_F(entitylock, STATS_count)
 	close(token);
 }
 
-/* No right in the domain is needed, and no reading. */
+/* Whoever opened it may list the domain; no reading is needed. */
 TEST_F(entitylock, STATS_of_any_domain_fd)
 {
 	int domain = domain_open(O_ACCMODE), token = hold(self->domain, "x");

@@ -316,4 +316,20 @@ TEST_F(users, D2_EBADF_by_open_mode)
 	close(w);
 }
 
+/* D2: who may not list is told no more than how many entities there are. */
+TEST_F(users, D2_statistics_are_for_who_may_list)
+{
+	int locker = domain_as(ALICE, ALICE, "locks", CREATE | EXCL, 0300, O_WRONLY);
+	int lister = domain_as(ALICE, ALICE, "lists", CREATE | EXCL, 0400, O_RDONLY);
+
+	ASSERT_LE(0, locker);
+	ASSERT_LE(0, lister);
+	EXPECT_STREQ("0", fdinfo_value(lister, "grants"));
+	EXPECT_STREQ("0", fdinfo_value(locker, "entities"));
+	EXPECT_STREQ("", fdinfo_value(locker, "grants"));
+	EXPECT_STREQ("", fdinfo_value(locker, "waiters"));
+	close(locker);
+	close(lister);
+}
+
 SELFTEST_MAIN
