@@ -54,12 +54,12 @@ hold --label held
 entitylock gate --label reset -- sleep 60 &
 gate=$!
 soon lists awaited
-matches 'the gate, awaited' "$(entitylock ls | sed -n 2p)" "^#gate  awaited +[0-9]+  -  +x $gate entitylock \"reset\" [(][0-9.]+ m?s[)]\$"
+matches 'the gate, awaited' "$(entitylock ls | sed -n 2p)" "^#gate +awaited +[0-9]+ +- +x $gate entitylock \"reset\" [(][0-9.]+ m?s[)]\$"
 entitylock run y -- true &
 soon lists 'entitylock "true"'
 release
 soon lists '^#gate *held'
-matches 'the gate, held' "$(entitylock ls | tail -n 1)" "^#gate  held-exclusive  [0-9]+  x $gate entitylock \"reset\" [(].*  x [0-9]+ entitylock \"true\" "
+matches 'the gate, held' "$(entitylock ls | sed -n 2p)" "^#gate +held-exclusive +[0-9]+ +x $gate entitylock \"reset\" [(].*  x [0-9]+ entitylock \"true\" "
 is 'the gate, JSON' "$(entitylock ls --json | "$here/schema.py" ls)" 1
 matches 'the gate has no name' "$(entitylock ls --json)" '"gate": [{]"name": null, "state": "held-exclusive"'
 kill $gate
