@@ -318,9 +318,9 @@ static void tell_waiter(struct el_token *token, int result)
 	wake_up_process(waiter->task);
 }
 
-/* Release: pairs with give_up(), which looks without the lock. */
 static void set_state(struct el_token *token, u8 state)
 {
+	/* Pairs with the acquire in give_up(), which looks without the lock. */
 	smp_store_release(&token->state, state);
 	token->since = get_jiffies_64();
 }
