@@ -241,12 +241,10 @@ static bool give_up(struct el_token *token, int error)
 
 static void trace_release(struct el_token *token, enum el_end how)
 {
-	u64 held = el_token_age(token);
-
 	if (token->gate)
-		el_trace(gate_release, token, NULL, how, held);
+		el_trace(gate_release, token, NULL, how, el_token_age(token));
 	else
-		el_trace(release, token, el_trace_first(token), how, held);
+		el_trace(release, token, el_trace_first(token), how, el_token_age(token));
 }
 
 static void end_holds(struct el_token *token, enum el_end how)

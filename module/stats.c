@@ -18,7 +18,7 @@
 #include "stats.h"
 #include "token.h"
 
-static DEFINE_STATIC_KEY_FALSE(el_stats_holds);
+DEFINE_STATIC_KEY_FALSE(el_stats_holds);
 
 static int set_hold_times(const char *value, const struct kernel_param *param)
 {
@@ -93,19 +93,14 @@ u64 el_stats_waited(struct el_token *token)
 	u64 queued = token->queued;
 
 	lockdep_assert_held(&token->lock);
-	if (!queued)
-		return 0;
 	token->queued = 0;
 	this_cpu_dec(token->domain->stats->waiters);
 	return ktime_get_ns() - queued;
 }
 
-/* el_stats_granted - a grant, after so many nanoseconds of waiting, or none */
-void el_stats_granted(struct el_domain *domain, u64 waited)
+/* el_stats_contended - a grant, after so many nanoseconds of waiting */
+void el_stats_contended(struct el_domain *domain, u64 waited)
 {
-	this_cpu_inc(domain->stats->grants);
-	if (likely(!waited))
-		return;
 	this_cpu_inc(domain->stats->contended);
 	this_cpu_inc(domain->stats->waits[bucket(waited)]);
 }
@@ -114,8 +109,7 @@ void el_stats_granted(struct el_domain *domain, u64 waited)
 void el_stats_held(struct el_token *token)
 {
 	lockdep_assert_held(&token->lock);
-	if (static_branch_unlikely(&el_stats_holds))
-		this_cpu_inc(token->domain->stats->holds[bucket(el_token_age(token))]);
+	this_cpu_inc(token->domain->stats->holds[bucket(el_token_age(token))]);
 }
 
 static unsigned long sum(const struct el_domain *domain, size_t offset)

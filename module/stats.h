@@ -3,6 +3,7 @@
 #ifndef EL_STATS_H
 #define EL_STATS_H
 
+#include <linux/jump_label.h>
 #include <linux/percpu-defs.h>
 #include <linux/types.h>
 
@@ -33,11 +34,14 @@ struct el_stats {
 	unsigned long holds[EL_STATS_BUCKETS];
 };
 
+/* Are hold times counted? */
+DECLARE_STATIC_KEY_FALSE(el_stats_holds);
+
 int el_stats_init(struct el_domain *domain);
 void el_stats_destroy(struct el_domain *domain);
 void el_stats_wait(struct el_token *token);
 u64 el_stats_waited(struct el_token *token);
-void el_stats_granted(struct el_domain *domain, u64 waited);
+void el_stats_contended(struct el_domain *domain, u64 waited);
 void el_stats_held(struct el_token *token);
 void el_stats_show(struct seq_file *seq, const struct el_domain *domain);
 

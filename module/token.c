@@ -331,14 +331,40 @@ u64 el_token_age(const struct el_token *token)
 	return jiffies64_to_nsecs(get_jiffies_64() - token->since);
 }
 
+/* An attempt waits no longer.  Return: for how long it did. */
+static u64 end_wait(struct el_token *token)
+{
+	return likely(!token->queued) ? 0 : el_stats_waited(token);
+}
+
+static void count_held(struct el_token *token)
+{
+	if (static_branch_unlikely(&el_stats_holds))
+		el_stats_held(token);
+}
+
+/* A grant: told, and counted.  As long as the token is PENDING nobody changes its set. */
+static void note_grant(struct el_token *token)
+{
+	u64 waited = end_wait(token);
+
+	this_cpu_inc(token->domain->stats->grants);
+	if (unlikely(waited))
+		el_stats_contended(token->domain, waited);
+	if (token->gate)
+		trace_entitylock_gate_grant(token, NULL, waited);
+	else
+		trace_entitylock_grant(token, el_trace_first(token), waited);
+}
+
 static void set_lost(struct el_token *token)
 {
 	lockdep_assert_held(&token->lock);
 	token->partial = token->state == ENTITYLOCK_PENDING;
-	el_stats_waited(token);
+	end_wait(token);
 	if (token->state == ENTITYLOCK_HELD ||
 	    (token->state == ENTITYLOCK_PENDING && token->kind == EL_RAISE))
-		el_stats_held(token);
+		count_held(token);
 	set_state(token, ENTITYLOCK_LOST);
 	token->error = -ESTALE;
 	el_lease_end(token);
@@ -346,14 +372,6 @@ static void set_lost(struct el_token *token)
 	tell_waiter(token, -ESTALE);
 	wake_pollers(token, EPOLLERR | EPOLLHUP);
 	el_token_todo(token);
-}
-
-static void trace_granted(struct el_token *token, u64 waited)
-{
-	if (token->gate)
-		trace_entitylock_gate_grant(token, NULL, waited);
-	else
-		trace_entitylock_grant(token, el_trace_first(token), waited);
 }
 
 static void pend(struct el_token *token, enum el_attempt_kind kind)
@@ -400,7 +418,6 @@ bool el_token_pend(struct el_token *token, enum el_attempt_kind kind)
 bool el_token_grant(struct el_token *token)
 {
 	bool granted;
-	u64 waited;
 
 	spin_lock(&token->lock);
 	if (token->kind == EL_RAISE && el_lease_expired(token))
@@ -412,10 +429,7 @@ bool el_token_grant(struct el_token *token)
 		WRITE_ONCE(token->fence, token->floor);
 		token->granted = token->attempt;
 		token->error = 0;
-		waited = el_stats_waited(token);
-		el_stats_granted(token->domain, waited);
-		/* As long as it is PENDING nobody changes its set. */
-		trace_granted(token, waited);
+		note_grant(token);
 		set_state(token, ENTITYLOCK_HELD);
 		if (token->kind == EL_LOCK && unlikely(token->lease_len) && !token->parked)
 			el_lease_begin(token);
@@ -525,7 +539,7 @@ bool el_token_leave(struct el_token *token, u8 from)
 	spin_lock(&token->lock);
 	left = token->state == from;
 	if (left && from == ENTITYLOCK_HELD)
-		el_stats_held(token);
+		count_held(token);
 	if (left)
 		WRITE_ONCE(token->state, EL_LEAVING);
 	spin_unlock(&token->lock);
@@ -544,7 +558,7 @@ void el_token_left(struct el_token *token, u8 state, int error)
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
 	WARN_ON_ONCE(token->state != EL_LEAVING);
-	el_stats_waited(token);
+	end_wait(token);
 	el_alarm_disarm(token);
 	if (error && token->async)
 		token->error = error;

@@ -59,6 +59,7 @@ static int take_line(struct entitylock_stats *stats, const char *key, char *valu
 static int read_lines(FILE *file, struct entitylock_stats *stats)
 {
 	char *line = NULL, *value;
+	bool is_domain = false;
 	unsigned int found = 0;
 	size_t size = 0;
 	int ret = 0;
@@ -69,6 +70,7 @@ static int read_lines(FILE *file, struct entitylock_stats *stats)
 		if (!value)
 			continue;
 		*value = '\0';
+		is_domain |= !strcmp(line, "entities");
 		ret = take_line(stats, line, value + 2);
 		found += ret == 1;
 	}
@@ -80,7 +82,7 @@ static int read_lines(FILE *file, struct entitylock_stats *stats)
 	if (found == ARRAY_SIZE(counts))
 		return 0;
 	/* How many entities there are is told of any domain fd. */
-	return found ? -EACCES : -ENOTTY;
+	return is_domain ? -EACCES : -ENOTTY;
 }
 
 int entitylock_stats(int domain, struct entitylock_stats *stats)
