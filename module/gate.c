@@ -372,17 +372,21 @@ int el_gate_break(struct el_domain *domain, u64 fence)
 {
 	struct el_gate *gate = &domain->gate;
 	enum el_loss loss = EL_KEPT;
+	bool gone = false;
 
 	spin_lock(&gate->lock);
-	if (gate->holder)
+	if (gate->holder) {
+		/* As for an entity: see el_entity_break(). */
+		gone = READ_ONCE(gate->holder->state) == ENTITYLOCK_LOST;
 		loss = el_token_lose(gate->holder, fence, NULL);
+	}
 	if (loss == EL_LOST) {
 		end_hold(domain, EL_VANISHED);
 		next_phase(domain);
 	}
 	spin_unlock(&gate->lock);
 
-	if (loss != EL_KEPT)
+	if (loss != EL_KEPT && !gone)
 		return 0;
 	if (fence)
 		return -ESTALE;

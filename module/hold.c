@@ -351,15 +351,17 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 {
 	struct el_queue *queue = &entity->queue;
 	struct el_hold *hold;
-	bool broken = false, again = false;
+	bool broken = false, again = false, gone;
 	enum el_loss loss;
 	u32 left;
 
 	spin_lock(&entity->lock);
 	for (left = queue->nr_holders; left && queue->nr_holders; left--) {
 		hold = list_first_entry(&queue->holders, struct el_hold, link);
+		/* One that is LOST already is as good as gone: nothing is taken from it. */
+		gone = READ_ONCE(hold->token->state) == ENTITYLOCK_LOST;
 		loss = el_token_lose(hold->token, fence, hold);
-		broken |= loss != EL_KEPT;
+		broken |= loss != EL_KEPT && !gone;
 		if (loss == EL_LOST)
 			end(hold, EL_VANISHED);
 		else

@@ -442,4 +442,29 @@ TEST_F(owners, D3_every_holder_in_turn)
 		close(tokens[i]);
 }
 
+/*
+ * D3: who has lost an entity with another is no holder of it any more, though a
+ * worker may still be about to take it from him: nothing is left to be broken, and
+ * what he leaves behind can be dropped.
+ */
+TEST_F(owners, D3_one_who_is_lost_holds_nothing)
+{
+	unsigned int rounds = scaled(200, 20);
+	__u64 fence;
+	int token;
+
+	for (unsigned int round = 0; round < rounds; round++) {
+		token = acquire_these(self->domain, ROBUST, NOWAIT, X("a"), X("b"), X("c"));
+		ASSERT_LE(0, token);
+		fence = token_fence(token);
+		ASSERT_EQ(0, break_entity(self->domain, "a", fence));
+		ASSERT_EQ(-ESTALE, break_entity(self->domain, "c", fence));
+		ASSERT_EQ(0, break_entity(self->domain, "c", 0));
+		ASSERT_EQ(-ENOENT, break_entity(self->domain, "c", 0));
+		ASSERT_EQ(0, break_entity(self->domain, "a", 0));
+		ASSERT_EQ(0, break_entity(self->domain, "b", 0));
+		close(token);
+	}
+}
+
 SELFTEST_MAIN
