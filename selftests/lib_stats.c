@@ -70,6 +70,7 @@ TEST(STATS_errors)
 	EXPECT_EQ(-ENOTTY, entitylock_stats(null, &stats));
 	EXPECT_EQ(7, stats.grants);
 	EXPECT_NE(NULL, strstr(entitylock_explain(ENTITYLOCK_VERB_STATS, -ENOENT), "mount"));
+	EXPECT_NE(NULL, strstr(entitylock_explain(ENTITYLOCK_VERB_STATS, -EACCES), "owner"));
 	close(null);
 }
 

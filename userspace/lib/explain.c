@@ -70,10 +70,12 @@ static const struct {
 	{ ENTITYLOCK_VERB_LIST, EPROTO,
 	  "not a listing that this library understands; update it" },
 
+	{ ENTITYLOCK_VERB_STATS, EACCES,
+	  "the domain does not let you list (r); ask its owner" },
 	{ ENTITYLOCK_VERB_STATS, ENOENT,
 	  "/proc is not mounted; mount it" },
 	{ ENTITYLOCK_VERB_STATS, ENOTTY,
-	  "not an open of the device, or a module without statistics; load a newer one" },
+	  "not an open of the device" },
 	{ ENTITYLOCK_VERB_STATS, EPROTO,
 	  "not the statistics that this library understands; update it" },
 
