@@ -10,6 +10,8 @@ mux()		{ tmux -S "$dir/socket" -f /dev/null "$@"; }
 screen()	{ mux capture-pane -p; }
 shows()		{ screen | grep -q -e "$1"; }
 shows_not()	{ ! shows "$1"; }
+line_is()	{ screen | sed -n "$1p" | grep -q -e "$2"; }
+lines_are()	{ [ "$(screen | grep -c "$1")" = "$2" ]; }
 
 # An old hold that nobody waits for, and a young one that is waited for.
 entitylock run --label old quiet -- sleep 1000 &
@@ -44,21 +46,34 @@ is 'ended by INT' $? 0
 
 mux new-session -d -x 120 -y 12 'env PS1="prompt> " TERM=screen bash --norc -i'
 soon shows 'prompt>'
-mux send-keys 'entitylock top -i 0.3' Enter
-soon shows '^busy .*young'
+mux send-keys 'entitylock top -i 0.1' Enter
+soon line_is 3 '^busy .*young'
 result $? 'on a terminal: hottest by waiting'
-is 'it has the screen alone' "$(screen | grep -c prompt)" 0
-matches 'it is sorted' "$(screen | sed -n 3p)" '^busy'
+soon lines_are prompt 0
+result $? 'it has the screen alone'
+mux pipe-pane 'cat > stream'
+soon test -s stream
+mux pipe-pane
+grep -q $'\033\\[H\033\\[J' stream
+is 'a frame takes the place of the one before, which is not cleared' $? 1
 mux send-keys h
 soon shows 'by hold'
 result $? 'h: by holding'
-matches 'it is sorted by that' "$(screen | sed -n 3p)" '^quiet'
+soon line_is 3 '^quiet'
+result $? 'it is sorted by that'
 for n in {1..30}; do
 	entitylock run "many$n" -- sleep 1000 &
 done
 soon shows 'entities 32'
-is 'not more than fits' "$(screen | grep -c .)" 11
-is 'the head is on top' "$(screen | grep -c '^entities')" 1
+soon lines_are . 11
+result $? 'not more than fits'
+soon line_is 1 '^entities'
+result $? 'the head is on top'
+mux resize-window -x 40 -y 12
+soon line_is 3 '^quiet .*held-exclusive  0 '
+result $? 'a narrow screen: what is too long is cut'
+lines_are . 11
+result $? 'and takes one line'
 mux resize-window -x 120 -y 20
 soon shows many12
 result $? 'it fills a larger screen'

@@ -21,10 +21,12 @@
 #define HIDE_CURSOR	"\033[?25l"
 #define SHOW_CURSOR	"\033[?25h"
 #define HOME		"\033[H"
+#define CLEAR_RIGHT	"\033[K"
 #define CLEAR_BELOW	"\033[J"
 
 static bool in_use;
 static bool keyboard;
+static int width;		/* of the frame's lines, in columns */
 static struct termios saved;
 
 static bool can_be_used(void)
@@ -44,7 +46,7 @@ void screen_begin(void)
 	in_use = true;
 	/* Stopped, it would leave the terminal to others as it is here. */
 	sigaction(SIGTSTP, &ignore, NULL);
-	/* A screenful at once, or it flickers. */
+	/* A screenful at once, or it is seen half drawn. */
 	setvbuf(stdout, NULL, _IOFBF, 65536);
 	keyboard = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &saved);
 	if (keyboard) {
@@ -85,8 +87,31 @@ int screen_keyboard(void)
 	return keyboard ? STDIN_FILENO : -1;
 }
 
-void screen_clear(void)
+static int columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
+void screen_begin_frame(void)
+{
+	if (!in_use)
+		return;
+	fputs(HOME, stdout);
+	width = columns();
+}
+
+void screen_end_line(int printed)
+{
+	/* Behind a line that is cut, it would clear the last column. */
+	if (in_use && printed < width)
+		fputs(CLEAR_RIGHT, stdout);
+	putchar('\n');
+}
+
+void screen_end_frame(void)
 {
 	if (in_use)
-		fputs(HOME CLEAR_BELOW, stdout);
+		fputs(CLEAR_BELOW, stdout);
 }

@@ -17,7 +17,13 @@ size_t screen_rows(void);
 /* Where keys come from, -1 = from nowhere. */
 int screen_keyboard(void);
 
-/* What is printed next begins at the top; it is cut to the screen's width. */
-void screen_clear(void);
+/*
+ * A frame takes the place of the one before, line by line: it is never seen empty.
+ * Each line, of @printed characters, is ended by screen_end_line(), also where no
+ * screen is in use; one that is too long is cut.
+ */
+void screen_begin_frame(void);
+void screen_end_line(int printed);
+void screen_end_frame(void);
 
 #endif /* SCREEN_H */

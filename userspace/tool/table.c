@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "duration.h"
+#include "screen.h"
 #include "table.h"
 #include "tool.h"
 
@@ -45,16 +46,19 @@ void table_flush(struct table *table)
 {
 	unsigned int row, i;
 	char **cells;
+	int printed;
 
 	for (row = 0; row < table->rows; row++) {
 		cells = table->cells[row];
+		printed = 0;
 		for (i = 0; i < table->columns; i++) {
 			if (i + 1 < table->columns)
-				printf("%-*s  ", table->width[i], cells[i]);
+				printed += printf("%-*s  ", table->width[i], cells[i]);
 			else
-				puts(cells[i]);
+				printed += printf("%s", cells[i]);
 			free(cells[i]);
 		}
+		screen_end_line(printed);
 	}
 	table->rows = 0;
 }

@@ -123,13 +123,15 @@ static void print_head(const struct ranking *ranking, const struct numbers *now,
 {
 	const struct entitylock_stats *stats = &now->stats;
 	uint64_t ns = now->at - before->at;
+	int printed;
 
-	printf("entities %llu, tokens %llu, waiters %llu; grants %.1f/s, contended %.1f/s; by %s\n",
-	       (unsigned long long)stats->entities, (unsigned long long)stats->tokens,
-	       (unsigned long long)stats->waiters,
-	       rate(stats->grants, before->stats.grants, ns),
-	       rate(stats->contended, before->stats.contended, ns),
-	       ranking->by_hold ? "hold" : "wait");
+	printed = printf("entities %llu, tokens %llu, waiters %llu; grants %.1f/s, contended %.1f/s; by %s",
+			 (unsigned long long)stats->entities, (unsigned long long)stats->tokens,
+			 (unsigned long long)stats->waiters,
+			 rate(stats->grants, before->stats.grants, ns),
+			 rate(stats->contended, before->stats.contended, ns),
+			 ranking->by_hold ? "hold" : "wait");
+	screen_end_line(printed);
 }
 
 static void print_rows(const struct ranking *ranking)
@@ -216,7 +218,7 @@ static int print_round(const struct request *request, int domain, struct ranking
 	err = rank_all(ranking, domain);
 	if (err)
 		return refused(request, "list", ENTITYLOCK_VERB_LIST, err);
-	screen_clear();
+	screen_begin_frame();
 	if (request->json) {
 		print_json(ranking, &now, before);
 	} else {
@@ -225,6 +227,7 @@ static int print_round(const struct request *request, int domain, struct ranking
 		print_head(ranking, &now, before);
 		print_rows(ranking);
 	}
+	screen_end_frame();
 	snapshot_free(&ranking->rows);
 	*before = now;
 	return finish_output("top");
