@@ -16,7 +16,8 @@ module_args := $(foreach v,W C,$(if $($(v)),$(v)=$($(v))))
 # The command as it was given: make does not look into it.
 export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
-vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
+vm_options = --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
+vm_run = scripts/vm.sh $(vm_options)
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
 .PHONY: check bench offline torture torture-prove clean help
@@ -49,7 +50,8 @@ test-debug: TIMEOUT := 3600
 test-debug: KERNEL := debug
 test test-debug: all selftests
 	@scripts/setup.sh offline
-	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
+	@$(if $(TESTS),$(vm_run) --debug-opts -- selftests/run.sh $(TESTS),\
+		scripts/test.sh $(vm_options) --debug-opts)
 
 test-leaks: KERNEL := debug
 test-leaks: all selftests

@@ -3,6 +3,7 @@
 #
 # run.sh [TEST ...]: run self-tests on the loaded module, all or those named
 # (fifo, 32/fifo, tool_run.sh), as root
+# run.sh --half 1|2: run about half of them, by time; both are all
 #
 # Prints each program's TAP, its time, and at the end "N passed, N failed".
 # A program that ends early, or leaves an entity behind, is a failure.
@@ -11,14 +12,27 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${ENTITYLOCK_SELFTESTS:-$here/../build/selftests}
 export ENTITYLOCK_KO="${ENTITYLOCK_KO:-$here/../build/modules/$(uname -r)/entitylock.ko}"
 
-# failnth is for kernels that can inject faults; module unloads it, so it comes last.
+# failnth is for kernels that can inject faults.
 programs()
 {
 	(cd "$out" && find . -maxdepth 2 -type f -perm -100 | sed 's,^\./,,' | sort |
 		grep -vE '(module|failnth)$')
 	[ ! -e /sys/kernel/debug/failslab ] || echo failnth
+}
+
+tools()
+{
 	(cd "$here" && find . -maxdepth 1 -name 'tool_*.sh' | sed 's,^\./,,' | sort)
-	echo module 32/module
+}
+
+# module unloads it, so it comes last.
+half()
+{
+	case $1 in
+	1)	programs; tools | awk 'NR % 3 == 1'; echo module ;;
+	2)	tools | awk 'NR % 3 != 1'; echo 32/module ;;
+	*)	echo "run.sh: --half $1: there are 1 and 2" >&2; exit 2 ;;
+	esac
 }
 
 command_of()
@@ -46,9 +60,12 @@ complain()
 	failed=$((failed + 1))
 }
 
-# shellcheck disable=SC2046  # one word a name
-[ $# -gt 0 ] || set -- $(programs)
-for name; do
+if [ "${1:-}" = --half ]; then
+	names=$(half "${2:-}")
+else
+	names=${*:-$(programs; tools; echo module 32/module)}
+fi
+for name in $names; do
 	echo "# $name"
 	start=$(date +%s.%N)
 	status=0
