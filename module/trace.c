@@ -84,6 +84,15 @@ void el_label_text(char *to, const struct el_token *token)
 		*to = '\0';
 }
 
+/* That of the current thread, which others may set meanwhile; no lock may be taken here. */
+void el_comm_text(char *to)
+{
+	char comm[TASK_COMM_LEN];
+
+	strscpy(comm, current->comm, sizeof(comm));
+	write_text(to, comm, strlen(comm));
+}
+
 /* The first in the way of a token that waits for an entity, which it may share. */
 static struct el_token *holder_of(struct el_entity *entity, const struct el_token *token)
 {

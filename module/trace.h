@@ -170,9 +170,9 @@ TRACE_EVENT(entitylock_blocked,
 		__field(int, result)
 		__field(pid_t, tid)
 		__field(pid_t, holder_pid)
-		__array(char, comm, TASK_COMM_LEN)
 		__dynamic_array(char, domain, el_domain_text_size(token->domain))
 		__dynamic_array(char, entity, el_name_text_size(blocked->entity))
+		__dynamic_array(char, comm, EL_COMM_TEXT)
 	),
 	TP_fast_assign(
 		__entry->token = token->id;
@@ -182,14 +182,14 @@ TRACE_EVENT(entitylock_blocked,
 		__entry->result = result;
 		__entry->tid = current->pid;
 		__entry->holder_pid = blocked->holder_pid;
-		memcpy(__entry->comm, current->comm, TASK_COMM_LEN);
 		el_domain_text(__get_dynamic_array(domain), token->domain);
 		el_name_text(__get_dynamic_array(entity), blocked->entity);
+		el_comm_text(__get_dynamic_array(comm));
 	),
 	TP_printk("domain=%s entity=%s token=%llu cause=%s tid=%d duration=%llu holder=%llu holder_pid=%d result=%d comm=%s",
 		  __get_str(domain), __get_str(entity), __entry->token,
 		  el_show_cause(__entry->cause), __entry->tid, __entry->duration,
-		  __entry->holder, __entry->holder_pid, __entry->result, __entry->comm)
+		  __entry->holder, __entry->holder_pid, __entry->result, __get_str(comm))
 );
 
 #endif /* EL_TRACE_H */

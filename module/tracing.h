@@ -14,6 +14,9 @@ struct el_entity;
 /* Beside the modes of the header. */
 #define EL_MODE_GATE	3
 
+/* Most bytes of a command, escaped, with its end: it may change while it is read. */
+#define EL_COMM_TEXT	(4 * (TASK_COMM_LEN - 1) + 1)
+
 /* What a thread blocks for. */
 enum el_cause {
 	EL_FOR_ENTITY,
@@ -63,6 +66,7 @@ size_t el_name_text_size(const struct el_entity *entity);
 void el_name_text(char *to, const struct el_entity *entity);
 size_t el_label_text_size(const struct el_token *token);
 void el_label_text(char *to, const struct el_token *token);
+void el_comm_text(char *to);
 
 /* An event of a token whose lock is not held. */
 #define el_trace(event, of, ...) do {					\

@@ -5,8 +5,8 @@
  *	         command-173     [000] ..... 12345.678901: entitylock_grant: key=value ...
  *
  * A command is any bytes, but at most 15 of them, so it cannot contain the name of
- * an event of ours; one with a newline spoils its own line at most.  Values have no
- * spaces in them, but for the last, comm.
+ * an event of ours; one with a newline spoils its own line at most.  Values are
+ * escaped, and have no spaces in them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +41,21 @@ static void take_text(char *to, size_t size, const char *body, const char *key)
 	const char *value = value_of(body, key, &len);
 
 	snprintf(to, size, "%.*s", (int)len, value ? value : "");
+}
+
+/* With each \xHH as the byte that it stands for. */
+static void take_bytes(char *to, size_t size, const char *body, const char *key)
+{
+	size_t len = 0, i = 0, used = 0;
+	const char *value = value_of(body, key, &len);
+	unsigned int byte;
+
+	while (i < len && used + 1 < size) {
+		byte = (unsigned char)value[i];
+		i += byte == '\\' && sscanf(value + i, "\\x%2x", &byte) == 1 ? 4 : 1;
+		to[used++] = (char)byte;
+	}
+	to[used] = '\0';
 }
 
 static uint64_t number_of(const char *body, const char *key)
@@ -88,7 +103,7 @@ static void take_task(struct event *event, const char *line, const char *mark)
 
 bool event_parse(struct event *event, const char *line)
 {
-	const char *mark = strstr(line, MARK), *body, *comm;
+	const char *mark = strstr(line, MARK), *body;
 	size_t len;
 
 	if (!mark)
@@ -110,8 +125,7 @@ bool event_parse(struct event *event, const char *line)
 	event->tid = signed_of(body, "tid");
 	event->holder = number_of(body, "holder");
 	event->holder_pid = signed_of(body, "holder_pid");
-	comm = value_of(body, "comm", &len);
-	snprintf(event->comm, sizeof(event->comm), "%s", comm ? comm : "");
+	take_bytes(event->comm, sizeof(event->comm), body, "comm");
 	return true;
 }
 
