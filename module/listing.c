@@ -20,6 +20,7 @@
  *   waited   the same for each waiter shown
  *   lease    for each holder shown: nanoseconds to the end of its lease, 0 = it has
  *            run out, "-" = it has none
+ *   parked   for each holder shown: p = its token is parked, or "-"
  *
  * The gate's name is "#gate", as no entity's can be.  It is held-exclusive, awaited
  * (the first waiter is next, operations are drained), open (those that waited are
@@ -89,6 +90,7 @@ enum el_told_of {
 	EL_TELL_WHO,
 	EL_TELL_AGE,
 	EL_TELL_LEASE,
+	EL_TELL_PARKED,
 };
 
 static void show_who(struct seq_file *seq, struct el_token *token, u8 mode)
@@ -131,6 +133,9 @@ static u32 show_next(struct seq_file *seq, enum el_told_of what, struct el_token
 		break;
 	case EL_TELL_LEASE:
 		show_lease(seq, token);
+		break;
+	case EL_TELL_PARKED:
+		seq_putc(seq, token->parked ? 'p' : '-');
 		break;
 	}
 	spin_unlock(&token->lock);
@@ -229,6 +234,8 @@ static void show_gate(struct seq_file *seq, struct el_gate *gate)
 		show_gate_waiters(seq, EL_TELL_AGE, gate);
 		seq_putc(seq, '\t');
 		show_gate_holder(seq, EL_TELL_LEASE, gate);
+		seq_putc(seq, '\t');
+		show_gate_holder(seq, EL_TELL_PARKED, gate);
 		seq_putc(seq, '\n');
 	}
 	spin_unlock(&gate->lock);
@@ -262,7 +269,7 @@ static int listing_show(struct seq_file *seq, void *v)
 
 	if (v == SEQ_START_TOKEN) {
 		seq_puts(seq, "#name\tstate\tfence\tholders\twaiters\tholder\twaiter\tmark\t"
-			 "held\twaited\tlease\n");
+			 "held\twaited\tlease\tparked\n");
 		show_gate(seq, &listing->domain->gate);
 		return 0;
 	}
@@ -284,6 +291,8 @@ static int listing_show(struct seq_file *seq, void *v)
 	show_waiters(seq, EL_TELL_AGE, queue);
 	seq_putc(seq, '\t');
 	show_holders(seq, EL_TELL_LEASE, queue);
+	seq_putc(seq, '\t');
+	show_holders(seq, EL_TELL_PARKED, queue);
 	seq_putc(seq, '\n');
 	spin_unlock(&entity->lock);
 	return 0;

@@ -217,6 +217,7 @@ struct row {
 	char held[512];
 	char waited[512];
 	char lease[512];
+	char parked[512];
 };
 
 /* The text of a whole listing read through @fd in pieces of @chunk bytes, to be freed. */

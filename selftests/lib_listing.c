@@ -96,9 +96,10 @@ TEST(D5_times)
 {
 	const struct entitylock_list_entry *entry = NULL;
 	struct entitylock_list *list;
-	int fd = text_fd("#name\theld\tholder\tlease\twaiter\twaited\n"
-			 "a\t5,18446744073709551614\t1:s:1:c:,2:s:2:c:,+7\t-,0\t3:x:3:c:\t9\n"
-			 "b\t-\t-\t-\t-\t-\n");
+	int fd = text_fd("#name\theld\tholder\tlease\twaiter\twaited\tparked\n"
+			 "a\t5,18446744073709551614\t1:s:1:c:,2:s:2:c:,+7\t-,0\t3:x:3:c:\t9\t-,p\n"
+			 "b\t1\t1:s:1:c:\t-\t-\t-\t-\n"
+			 "c\t-\t-\t-\t-\t-\t-\n");
 
 	ASSERT_EQ(0, entitylock_list_open(fd, &list));
 	ASSERT_EQ(1, entitylock_list_next(list, &entry));
@@ -107,9 +108,13 @@ TEST(D5_times)
 	EXPECT_EQ(UINT64_MAX - 1, entry->holder[1].age);
 	EXPECT_EQ(ENTITYLOCK_UNTOLD, entry->holder[0].lease);
 	EXPECT_EQ(0, entry->holder[1].lease);
+	EXPECT_FALSE(entry->holder[0].parked);
+	EXPECT_TRUE(entry->holder[1].parked);
 	ASSERT_EQ(1, entry->nr_waiter);
 	EXPECT_EQ(9, entry->waiter[0].age);
 	EXPECT_EQ(ENTITYLOCK_UNTOLD, entry->waiter[0].lease);
+	ASSERT_EQ(1, entitylock_list_next(list, &entry));
+	EXPECT_FALSE(entry->holder[0].parked);
 	ASSERT_EQ(1, entitylock_list_next(list, &entry));
 	EXPECT_EQ(0, entry->nr_holder);
 	entitylock_list_close(list);

@@ -564,6 +564,44 @@ TEST_F(entitylock, D5_ages_and_leases)
 	close(call_result(&call));
 }
 
+/* D5: which of the holders are parked. */
+TEST_F(entitylock, D5_who_is_parked)
+{
+	int token = acquire(self->domain, "a", SHARED, 0, NOWAIT);
+	int parked = acquire(self->domain, "a", SHARED, 0, NOWAIT);
+	struct cookie cookie;
+	int gate, claimed;
+	struct row row;
+
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, parked);
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_STREQ("-,-", row.parked);
+	ASSERT_EQ(0, token_park(parked, HOUR, &cookie));
+	close(parked);
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_STREQ("-,p", row.parked);
+	claimed = claim(self->domain, &cookie);
+	ASSERT_LE(0, claimed);
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_STREQ("-,-", row.parked);
+	close(claimed);
+	close(token);
+	ASSERT_TRUE(eventually(!listing_find("a", &row)));
+
+	gate = hold_gate_for(self->domain, 0, 0);
+	ASSERT_LE(0, gate);
+	ASSERT_EQ(0, token_park(gate, HOUR, &cookie));
+	ASSERT_TRUE(listing_find("#gate", &row));
+	EXPECT_STREQ("p", row.parked);
+	close(gate);
+	gate = claim(self->domain, &cookie);
+	ASSERT_LE(0, gate);
+	ASSERT_TRUE(listing_find("#gate", &row));
+	EXPECT_STREQ("-", row.parked);
+	close(gate);
+}
+
 /* D5: the gate has a line of its own while there is something to tell of it. */
 TEST_F(entitylock, D5_the_gate)
 {

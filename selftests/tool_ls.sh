@@ -70,7 +70,7 @@ is 'an entity called like the gate' "$(entitylock run '#gate' -- entitylock ls |
 is 'nothing to list, JSON' "$(entitylock ls --json)" $'{"schema": 1, "gate": null, "entities": [\n]}'
 odd=$'a b"#\\\n\e\xc3\xa9\xff,:\t'
 matches 'JSON' "$(entitylock run --label "$odd" "$odd" -- entitylock ls --json | sed -n 2p)" \
-	'^[{]"name": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "state": "held-exclusive", "abandoned": false, "fence": "[0-9]+", "holders": 1, "waiters": 0, "holder": .[{]"token": "[0-9]+", "mode": "exclusive", "pid": [0-9]+, "command": "entitylock", "label": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "age": [0-9]+[.][0-9]{9}, "lease": null[}]., "waiter": ..[}]$'
+	'^[{]"name": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "state": "held-exclusive", "abandoned": false, "fence": "[0-9]+", "holders": 1, "waiters": 0, "holder": .[{]"token": "[0-9]+", "mode": "exclusive", "pid": [0-9]+, "command": "entitylock", "label": "a b..#..x5c..x0a..x1b..xc3..xa9..xff,:..x09", "age": [0-9]+[.][0-9]{9}, "lease": null, "parked": false[}]., "waiter": ..[}]$'
 is 'JSON has its schema' "$(entitylock run --lease 60 a b -- entitylock ls --json | "$here/schema.py" ls)" 1
 long=$(printf 'x%.0s' {1..255})
 matches 'the longest name' "$(entitylock run "$long" -- entitylock ls --json)" "\"name\": \"$long\""

@@ -82,7 +82,7 @@ elsewhere()
 	soon is_free x
 
 	cookie=$(entitylock park --lease 600 x)
-	matches 'parked' "$(entitylock who x)" 'owner [0-9]+ entitylock: has ended.        no process has it: it is parked, or in flight'
+	matches 'parked' "$(entitylock who x)" 'owner [0-9]+ entitylock: has ended.        no process has it: it is parked'
 	entitylock claim --unlock "$cookie"
 }
 

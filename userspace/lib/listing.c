@@ -147,8 +147,8 @@ static int parse_party(char *text, struct entitylock_list_party *party)
 	return 0;
 }
 
-/* Which of the numbers of a party a column tells. */
-enum time { AGE, LEASE };
+/* What of a party a column tells. */
+enum of_party { AGE, LEASE, PARKED };
 
 static void untold(struct entitylock_list_party *parties)
 {
@@ -157,27 +157,28 @@ static void untold(struct entitylock_list_party *parties)
 	for (i = 0; i < PARTIES_MAX; i++) {
 		parties[i].age = ENTITYLOCK_UNTOLD;
 		parties[i].lease = ENTITYLOCK_UNTOLD;
+		parties[i].parked = 0;
 	}
 }
 
-/* A time for each party, separated by commas; "-" where there is none. */
-static int parse_times(char *text, struct entitylock_list_party *parties, enum time what)
+/* A time, or a letter, for each party, separated by commas; "-" where there is none. */
+static int parse_items(char *text, struct entitylock_list_party *parties, enum of_party what)
 {
-	uint64_t time;
+	int err = 0;
 	size_t i;
 	char *item;
 
-	for (i = 0; i < PARTIES_MAX && (item = cut(&text, ',')); i++) {
+	for (i = 0; !err && i < PARTIES_MAX && (item = cut(&text, ',')); i++) {
 		if (!strcmp(item, "-"))
 			continue;
-		if (__entitylock_number(item, UINT64_MAX, &time))
-			return -EPROTO;
 		if (what == AGE)
-			parties[i].age = time;
+			err = __entitylock_number(item, UINT64_MAX, &parties[i].age);
+		else if (what == LEASE)
+			err = __entitylock_number(item, UINT64_MAX, &parties[i].lease);
 		else
-			parties[i].lease = time;
+			parties[i].parked = !strcmp(item, "p");
 	}
-	return 0;
+	return err ? -EPROTO : 0;
 }
 
 /* Parties separated by commas, "+N" for those not listed; "-" for none. */
@@ -251,17 +252,22 @@ static int parse_mark(struct entitylock_list *list, char *text)
 
 static int parse_held(struct entitylock_list *list, char *text)
 {
-	return parse_times(text, list->holder, AGE);
+	return parse_items(text, list->holder, AGE);
 }
 
 static int parse_waited(struct entitylock_list *list, char *text)
 {
-	return parse_times(text, list->waiter, AGE);
+	return parse_items(text, list->waiter, AGE);
 }
 
 static int parse_lease(struct entitylock_list *list, char *text)
 {
-	return parse_times(text, list->holder, LEASE);
+	return parse_items(text, list->holder, LEASE);
+}
+
+static int parse_parked(struct entitylock_list *list, char *text)
+{
+	return parse_items(text, list->holder, PARKED);
 }
 
 static const struct column {
@@ -279,6 +285,7 @@ static const struct column {
 	{ "held", parse_held },
 	{ "waited", parse_waited },
 	{ "lease", parse_lease },
+	{ "parked", parse_parked },
 };
 
 static const struct column *find_column(const char *name)

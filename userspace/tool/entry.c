@@ -37,9 +37,10 @@ void put_times(FILE *to, const struct entitylock_list_party *party)
 	char text[DURATION_TEXT];
 
 	fputs(party->age == ENTITYLOCK_UNTOLD ? "?" : duration(party->age, text), to);
-	if (party->lease == ENTITYLOCK_UNTOLD)
-		return;
-	fprintf(to, ", lease %s", party->lease ? duration(party->lease, text) : "over");
+	if (party->parked)
+		fputs(", parked", to);
+	if (party->lease != ENTITYLOCK_UNTOLD)
+		fprintf(to, ", lease %s", party->lease ? duration(party->lease, text) : "over");
 }
 
 char *name_cell(const struct entitylock_list_entry *entry)
@@ -106,6 +107,7 @@ void json_party(const struct entitylock_list_party *party)
 	json_text("label", party->label, party->label_len);
 	json_time_or_null("age", party->age);
 	json_time_or_null("lease", party->lease);
+	json_bool("parked", party->parked);
 }
 
 void json_parties(const char *key, const struct entitylock_list_party *parties, size_t nr)

@@ -82,9 +82,9 @@ static const char *elsewhere(const struct entitylock_list_party *party, bool hol
 		return "no process that can be seen from here has it";
 	if (!holds)
 		return "no process has it yet: its owner waits in a call, or it is in flight";
-	if (party->lease == ENTITYLOCK_UNTOLD)
-		return "no process has it: it is in flight in a socket, or kept by an io_uring";
-	return "no process has it: it is parked, or in flight in a socket";
+	if (party->parked)
+		return "no process has it: it is parked";
+	return "no process has it: it is in flight in a socket, or kept by an io_uring";
 }
 
 static void print_party(const struct entitylock_list_party *party, bool holds,

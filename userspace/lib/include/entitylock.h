@@ -605,6 +605,7 @@ uint64_t entitylock_deadline_in(uint64_t ns);
  * @age: nanoseconds since it holds, or waits.
  * @lease: of a holder: nanoseconds to the end of its lease, 0 = it has run out,
  *	ENTITYLOCK_UNTOLD = it has none.
+ * @parked: of a holder: not 0: its token is parked.
  */
 struct entitylock_list_party {
 	uint64_t id;
@@ -616,6 +617,7 @@ struct entitylock_list_party {
 	size_t label_len;
 	uint64_t age;
 	uint64_t lease;
+	uint32_t parked;
 };
 
 /**
