@@ -49,3 +49,5 @@ module_exit(entitylock_exit);
 
 MODULE_DESCRIPTION("Locks on named entities, held by file descriptors");
 MODULE_LICENSE("GPL");
+/* Of the library, the command and the packages, too. */
+MODULE_VERSION("0.1.0");

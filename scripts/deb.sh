@@ -9,7 +9,7 @@ set -eu
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-version=$(sed -n 's/^VERSION := //p' "$top/userspace/Makefile")
+version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$top/module/main.c")
 out=$top/build/deb
 source=$out/entitylock-$version
 mkdir -p "$out"

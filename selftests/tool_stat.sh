@@ -69,7 +69,8 @@ doctor()
 	entitylock doctor > out
 	is 'well' $? 0
 	is 'well: says so' "$(tail -n 1 out)" 'locking works'
-	matches 'module' "$(cat out)" 'fine +module +it is loaded'
+	matches 'module' "$(cat out)" 'fine +module +version [0-9.]+, source [0-9A-F]+,? .*is loaded'
+	is 'the command is of the same version' "$(grep -c ' command ' out)" 0
 	matches 'device' "$(cat out)" 'fine +device +/dev/entitylock, mode 0660, owner 0, group root'
 	matches 'interface' "$(cat out)" 'fine +interface +1, with shared async .* domain'
 	matches 'lock' "$(cat out)" 'fine +lock '

@@ -118,17 +118,21 @@ bool module_is_loaded(void)
 
 void check_module(void)
 {
-	char srcversion[64], taint[16];
+	char version[32], srcversion[64], taint[16];
 
 	if (!module_is_loaded()) {
 		health_tell(WRONG, "module", "load it: modprobe entitylock", "it is not loaded");
 		return;
 	}
+	read_text(MODULE "/version", version, sizeof(version));
 	read_text(MODULE "/srcversion", srcversion, sizeof(srcversion));
 	read_text(MODULE "/taint", taint, sizeof(taint));
-	health_tell(FINE, "module", NULL, "it is loaded%s%s%s",
-		    *srcversion ? ", source version " : "", srcversion,
-		    strchr(taint, 'E') ? ", its signature was not verified" : "");
+	health_tell(FINE, "module", NULL, "version %s%s%s%s is loaded",
+		    *version ? version : "unknown", *srcversion ? ", source " : "", srcversion,
+		    strchr(taint, 'E') ? ", its signature not verified," : "");
+	if (strcmp(version, TOOL_VERSION))
+		health_tell(NOTE, "command", "install a command and a module of one release",
+			    "this one is of version " TOOL_VERSION);
 }
 
 /* Whether the kernel refuses modules that nobody has signed. */
