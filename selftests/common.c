@@ -614,6 +614,19 @@ int write_file(const char *path, const char *text)
 	return ret;
 }
 
+int freeze_and_thaw(void)
+{
+	int ret = write_file("/sys/power/pm_test", "freezer");
+
+	if (ret)
+		return ret;
+	ret = write_file("/sys/power/state", "mem");
+	if (ret == -EINVAL)
+		ret = write_file("/sys/power/state", "freeze");
+	write_file("/sys/power/pm_test", "none");
+	return ret;
+}
+
 void raise_fd_limit(unsigned int need)
 {
 	struct rlimit limit = { .rlim_cur = need, .rlim_max = need };

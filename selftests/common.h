@@ -241,6 +241,8 @@ void pin_to_cpu(unsigned int cpu);
 unsigned int cpus(void);
 /* Write a file of the kernel's: 0 or -errno. */
 int write_file(const char *path, const char *text);
+/* Freeze all tasks for some seconds as suspend does, and thaw them. */
+int freeze_and_thaw(void);
 /* Allow as many fds as the kernel does. */
 void raise_fd_limit(unsigned int need);
 

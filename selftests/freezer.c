@@ -4,20 +4,6 @@
 
 #include "cgroup.h"
 
-/* Freeze all tasks for some seconds as suspend does, and thaw them. */
-static int freeze_and_thaw(void)
-{
-	int ret = write_file("/sys/power/pm_test", "freezer");
-
-	if (ret)
-		return ret;
-	ret = write_file("/sys/power/state", "mem");
-	if (ret == -EINVAL)
-		ret = write_file("/sys/power/state", "freeze");
-	write_file("/sys/power/pm_test", "none");
-	return ret;
-}
-
 /* L8: frozen and thawed, blocking and asynchronous waits keep their place. */
 TEST_F(entitylock, L8_suspend_keeps_the_order)
 {

@@ -857,20 +857,6 @@ TEST_F(owners, V2_in_a_time_namespace)
 	close(pair[1]);
 }
 
-/* Freeze all tasks for some seconds as suspend does, and thaw them. */
-static int freeze_and_thaw(void)
-{
-	int ret = write_file("/sys/power/pm_test", "freezer");
-
-	if (ret)
-		return ret;
-	ret = write_file("/sys/power/state", "mem");
-	if (ret == -EINVAL)
-		ret = write_file("/sys/power/state", "freeze");
-	write_file("/sys/power/pm_test", "none");
-	return ret;
-}
-
 /* V2, L8: leases and those who wait for their end survive the freezer. */
 TEST_F(owners, V2_leases_in_the_freezer)
 {
