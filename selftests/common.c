@@ -479,13 +479,14 @@ char *listing_read(int fd, size_t chunk)
 
 bool row_parse(const char *line, struct row *row)
 {
-	int used;
+	int used, more;
 
 	return sscanf(line, "%1020[^\t\n]\t%31[^\t\n]\t%llu\t%u\t%u\t%16383[^\t\n]\t%16383[^\t]%n",
 		      row->name, row->state, &row->fence, &row->holders, &row->waiters,
 		      row->holder, row->waiter, &used) == 7 &&
-	       sscanf(line + used, "\t%15[^\t\n]\t%511[^\t\n]\t%511[^\t\n]\t%511[^\t\n]\t%511[^\t\n]",
-		      row->mark, row->held, row->waited, row->lease, row->parked) == 5;
+	       sscanf(line + used, "\t%15[^\t\n]\t%511[^\t\n]\t%511[^\t\n]\t%511[^\t\n]%n",
+		      row->mark, row->held, row->waited, row->lease, &more) == 4 &&
+	       sscanf(line + used + more, "\t%511[^\t\n]", row->parked) == 1;
 }
 
 bool listing_find(const char *name, struct row *row)

@@ -3,7 +3,9 @@
  * Torture: many processes do random verbs, and check each other.
  *
  *   torture.c    the controller: rounds, kills, signals, the watchdog, the result
- *   worker.c     what a worker does: a table of operations on a token by its state
+ *   worker.c     what a worker does, step by step
+ *   operations.c what it may do with a token: a table by its state
+ *   locking.c    the verbs that lock, and what may come of them
  *   occupancy.c  who holds what, by the holders' own word, and what must be true of it
  *   set.c        sets of names, and random numbers
  *   report.c     what is said of a violation
