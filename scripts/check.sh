@@ -171,7 +171,7 @@ check_symbols()
 # Versions agree, and DKMS builds for all kernels that the tests have, and no newer one.
 check_packaging()
 {
-	version=$(sed -n 's/^VERSION := //p' userspace/Makefile)
+	version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' module/main.c)
 	grep -q "^entitylock ($version)" packaging/debian/changelog || {
 		echo "packaging/debian/changelog does not begin with $version"
 		return 1
