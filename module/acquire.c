@@ -260,7 +260,7 @@ static void see(struct el_token *token)
 
 	el_for_each_hold(hold, token, i) {
 		if (!hold->seen)
-			el_hold_see(hold);
+			el_hold_see(hold, 0);
 	}
 }
 
@@ -304,6 +304,7 @@ static int acquire(struct el_token *token, const struct el_set *set,
 		.lease = args->lease,
 		.robust = args->flags & ENTITYLOCK_ROBUST,
 		.unchanged = args->flags & ENTITYLOCK_IF_UNCHANGED,
+		.given = true,
 	};
 	bool async = args->flags & ENTITYLOCK_ASYNC;
 	struct el_grant grant = { .kind = EL_NOTHING };

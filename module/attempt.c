@@ -186,7 +186,6 @@ static void drop_added(struct el_token *token, u32 attempt)
 
 	el_for_each_hold(hold, token, i) {
 		if (hold->added != attempt) {
-			hold->want = hold->mode;
 			token->set[kept++] = hold;
 			continue;
 		}
@@ -194,6 +193,29 @@ static void drop_added(struct el_token *token, u32 attempt)
 		el_hold_free(hold);
 	}
 	token->count = kept;
+}
+
+/* What is held is what is wanted: an attempt for more has ended. */
+static void want_no_more(struct el_token *token)
+{
+	struct el_hold *hold;
+	u32 i;
+
+	el_for_each_hold(hold, token, i)
+		hold->want = hold->mode;
+}
+
+/* The set of an IDLE token as it was before an attempt that had raised it. */
+static void restore_set(struct el_token *token, u32 attempt)
+{
+	struct el_hold *hold;
+	u32 i;
+
+	drop_added(token, attempt);
+	el_for_each_hold(hold, token, i) {
+		if (hold->raised == attempt)
+			hold->want = ENTITYLOCK_SHARED;
+	}
 }
 
 /*
@@ -208,13 +230,15 @@ static void undo(struct el_token *token, enum el_attempt_kind kind, u32 attempt)
 
 	lockdep_assert_held(&token->mutex);
 	el_for_each_hold(hold, token, i) {
-		el_hold_lower(hold, el_hold_before(hold, kind, attempt), how);
+		el_hold_undo(hold, kind, attempt, how);
 		yield_now_and_then(i);
 	}
-	if (kind == EL_RAISE)
+	if (kind == EL_RAISE) {
 		drop_added(token, attempt);
-	else
+		want_no_more(token);
+	} else {
 		leave_gate(token, how);
+	}
 	settle_marks(token);
 }
 
@@ -261,12 +285,31 @@ static void end_holds(struct el_token *token, enum el_end how)
 	settle_marks(token);
 }
 
-/* Give back all that a HELD token holds, if it is; @error is kept for those who poll. */
-static void release(struct el_token *token, enum el_end how, int error)
+/* The holder says that all is well: whoever comes next is not told any more. */
+static void drop_marks(struct el_token *token)
+{
+	struct el_hold *hold;
+	u32 i;
+
+	if (token->gate)
+		el_gate_drop_mark(token->domain);
+	el_for_each_hold(hold, token, i) {
+		el_hold_drop_mark(hold);
+		yield_now_and_then(i);
+	}
+}
+
+/*
+ * Give back all that a HELD token holds, if it is; @error is kept for those who poll.
+ * Marks are dropped when nobody can take anything from it any more.
+ */
+static void release(struct el_token *token, enum el_end how, bool consistent, int error)
 {
 	if (!el_token_leave(token, ENTITYLOCK_HELD))
 		return;
 	trace_release(token, how);
+	if (consistent)
+		drop_marks(token);
 	end_holds(token, how);
 	el_token_left(token, ENTITYLOCK_IDLE, error);
 }
@@ -292,7 +335,7 @@ static void see_to_lease(struct el_token *token)
 		el_hold_lease(hold);
 	if (token->gate)
 		el_gate_lease(token);
-	else if (READ_ONCE(token->domain->gate.closing))
+	else if (token->entered && READ_ONCE(token->domain->gate.closing))
 		el_lease_notice_gate(token->domain);
 }
 
@@ -354,6 +397,7 @@ static __always_inline int attempt(struct el_token *token, enum el_attempt_kind 
 		.attempt = token->attempt,
 		.before = token->fence,
 		.granted_before = token->granted,
+		.error = token->error,
 	};
 
 	ret = kind == EL_LOCK ? enter(token, deadline->refusal) : 0;
@@ -422,6 +466,8 @@ static int block(struct el_token *token, struct el_waiter *waiter, enum el_cause
 				go_on(token);
 			else if (!give_up(token, ret))
 				wait_until_told(token);
+		} else {
+			wait_until_told(token);
 		}
 		mutex_unlock(&token->mutex);
 	}
@@ -484,17 +530,38 @@ static int check_unchanged(struct el_hold **set, u32 count)
 	return changed ? -ESTALE : 0;
 }
 
+/* Is it a token that can be locked on these terms? */
+static int check_terms(const struct el_token *token, const struct el_terms *terms)
+{
+	int ret = el_token_check(token, ENTITYLOCK_IDLE);
+
+	/* The lease of parking goes on. */
+	return !ret && token->parking && terms->lease ? -EINVAL : ret;
+}
+
+/*
+ * The gate takes what it can get, even if it will not wait for the rest; but not for
+ * a token that cannot be locked.
+ */
+static int sweep_for_gate(struct el_token *token, const struct el_terms *terms)
+{
+	int ret;
+
+	mutex_lock(&token->mutex);
+	ret = check_terms(token, terms);
+	mutex_unlock(&token->mutex);
+	if (!ret)
+		el_lease_sweep(token->domain, el_attempt_expire);
+	return ret;
+}
+
 /* The terms on which an IDLE token is locked. */
 static int set_terms(struct el_token *token, const struct el_terms *terms,
 		     struct el_grant *grant)
 {
-	struct el_hold *hold;
 	int ret;
 	u32 i;
 
-	/* The lease of parking goes on. */
-	if (token->parking && terms->lease)
-		return -EINVAL;
 	ret = el_lease_prepare(token, terms->lease);
 	if (ret)
 		return ret;
@@ -503,8 +570,8 @@ static int set_terms(struct el_token *token, const struct el_terms *terms,
 	token->robust = terms->robust;
 	token->checks = terms->unchanged;
 	if (unlikely(terms->unchanged)) {
-		el_for_each_hold(hold, token, i)
-			hold->check = hold->seen;
+		for (i = 0; i < token->count && !terms->given; i++)
+			token->set[i]->check = token->set[i]->seen;
 		ret = check_unchanged(token->set, token->count);
 		if (ret) {
 			grant->result = ENTITYLOCK_CHANGED;
@@ -534,11 +601,15 @@ int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 {
 	int ret;
 
-	/* The gate takes what it can get, even if it will not wait for the rest. */
-	if (token->gate)
-		el_lease_sweep(token->domain, el_attempt_expire);
+	if (token->gate) {
+		ret = sweep_for_gate(token, terms);
+		if (ret)
+			return ret;
+	}
 	mutex_lock(&token->mutex);
-	ret = prepare(token, ENTITYLOCK_IDLE, deadline, async);
+	ret = check_terms(token, terms);
+	if (!ret)
+		ret = prepare(token, ENTITYLOCK_IDLE, deadline, async);
 	if (!ret)
 		ret = set_terms(token, terms, grant);
 	if (!ret)
@@ -655,7 +726,7 @@ static int add(struct el_token *token, struct el_extension *more)
 {
 	struct el_hold **set = more->set;
 	struct el_hold *hold;
-	u32 i, count, attempt = token->attempt + 1;
+	u32 i, count, attempt = el_token_next_attempt(token);
 
 	count = el_order_union(NULL, token->set, token->count, more->fresh, more->count);
 	if (count > ENTITYLOCK_SET_MAX)
@@ -723,18 +794,6 @@ static bool holds_grant(const struct el_token *token, u64 fence)
 	return token->fence == fence;
 }
 
-/* The holder says that all is well: whoever comes next is not told any more. */
-static void drop_marks(struct el_token *token)
-{
-	struct el_hold *hold;
-	u32 i;
-
-	if (token->gate)
-		el_gate_drop_mark(token->domain);
-	el_for_each_hold(hold, token, i)
-		el_hold_drop_mark(hold);
-}
-
 /**
  * el_attempt_unlock - end a wait, and give back what is held
  * @token: the token
@@ -773,9 +832,7 @@ int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence)
 		ret = -ESTALE;
 		goto out;
 	}
-	if (flags & ENTITYLOCK_CONSISTENT && READ_ONCE(token->state) == ENTITYLOCK_HELD)
-		drop_marks(token);
-	release(token, how, error);
+	release(token, how, flags & ENTITYLOCK_CONSISTENT, error);
 	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 		ret = -ESTALE;
 out:
@@ -790,15 +847,18 @@ out:
  *
  * An attempt that goes on is ended.  One that was granted is undone if it was
  * the last that was, that is, if the token still carries its number; an attempt
- * for more that goes on meanwhile is ended first, or has won.
+ * for more that goes on meanwhile is ended first, or has won.  Of one whose holds were
+ * given back meanwhile the set remains: it becomes what it was.
  */
 void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 {
+	bool back = false;
+
 	if (grant->kind == EL_NOTHING)
 		return;
 	mutex_lock(&token->mutex);
 	if (token->attempt == grant->attempt)
-		give_up(token, 0);
+		back = give_up(token, 0);
 	else if (token->granted == grant->attempt)
 		give_up(token, -ECANCELED);
 	if (token->granted == grant->attempt && el_token_leave(token, ENTITYLOCK_HELD)) {
@@ -806,7 +866,13 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 		undo(token, grant->kind, grant->attempt);
 		el_token_ungrant(token, grant->before, grant->granted_before);
 		el_token_left(token, state_before(grant->kind), 0);
+		back = true;
+	} else if (token->granted == grant->attempt && grant->kind == EL_RAISE &&
+		   READ_ONCE(token->state) == ENTITYLOCK_IDLE) {
+		restore_set(token, grant->attempt);
 	}
+	if (back && grant->error)
+		el_token_failed(token, grant->error);
 	mutex_unlock(&token->mutex);
 }
 
@@ -817,7 +883,8 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
  *
  * While the token waits and holds nothing, this is how long the lease will be.
  *
- * Return: 0, -EINVAL for nothing to repeat, -EBADFD, -ESTALE, -ENOMEM.
+ * Return: 0, -EINVAL for nothing to repeat, or what is too long by now, -EBADFD,
+ * -ESTALE, -ENOMEM.
  */
 int el_attempt_renew(struct el_token *token, u64 lease)
 {
@@ -829,15 +896,13 @@ int el_attempt_renew(struct el_token *token, u64 lease)
 	ret = el_token_check(token, ENTITYLOCK_HELD);
 	if (ret == -EBADFD && (token->parking || READ_ONCE(token->state) != ENTITYLOCK_IDLE))
 		ret = 0;
-	if (!ret && !lease && !token->lease_len)
+	if (!ret && !lease && (!token->lease_len || !el_lease_valid(token->lease_len)))
 		ret = -EINVAL;
 	if (!ret)
 		ret = el_lease_prepare(token, lease);
 	if (ret)
 		goto out;
-	if (lease)
-		token->lease_len = lease;
-	ret = el_token_renew(token);
+	ret = el_token_renew(token, lease ?: token->lease_len);
 	see_to_lease(token);
 out:
 	mutex_unlock(&token->mutex);
@@ -855,7 +920,6 @@ out:
  */
 int el_attempt_park(struct el_token *token, u64 lease)
 {
-	u64 end = READ_ONCE(token->lease_end);
 	int ret;
 
 	lockdep_assert_held(&token->mutex);
@@ -865,7 +929,7 @@ int el_attempt_park(struct el_token *token, u64 lease)
 		ret = el_token_check(token, ENTITYLOCK_IDLE);
 	if (!ret && token->parking)
 		ret = -EBADFD;
-	if (!ret && !lease && !end)
+	if (!ret && !lease && !READ_ONCE(token->lease_end))
 		ret = -EINVAL;
 	if (!ret && !lease && el_lease_expired(token))
 		ret = -ETIME;
@@ -900,21 +964,33 @@ static void arrive(struct el_token *token)
 	step(token, 0);
 }
 
+/* An operation that waits may be the one whose turn it is at the gate. */
+static void admitted_goes_on(struct el_token *token)
+{
+	if (!token->entered)
+		el_gate_admit(token, arrive);
+	if (token->entered)
+		go_on(token);
+}
+
 /**
  * el_attempt_admit - let an operation in that waits at the gate
  * @token: the one whose turn it was a moment ago
  *
- * Context: the domain's worker.
+ * Context: the domain's worker, which waits for nobody's mutex: the token's own
+ * would do it then.
+ * Return: false if it will, and kick the domain's.
  */
-void el_attempt_admit(struct el_token *token)
+bool el_attempt_admit(struct el_token *token)
 {
-	mutex_lock(&token->mutex);
-	if (READ_ONCE(token->state) == ENTITYLOCK_PENDING) {
-		el_gate_admit(token, arrive);
-		if (token->entered)
-			go_on(token);
+	if (!mutex_trylock(&token->mutex)) {
+		el_token_todo(token);
+		return false;
 	}
+	if (READ_ONCE(token->state) == ENTITYLOCK_PENDING)
+		admitted_goes_on(token);
 	mutex_unlock(&token->mutex);
+	return true;
 }
 
 /**
@@ -929,15 +1005,16 @@ void el_attempt_advance(struct el_token *token)
 	mutex_lock(&token->mutex);
 	el_park_check(token);
 	see_to_lease(token);
-	switch (READ_ONCE(token->state)) {
+	/* Acquire: how it was lost, see lower(). */
+	switch (smp_load_acquire(&token->state)) {
 	case ENTITYLOCK_LOST:
 		end_holds(token, EL_VANISHED);
 		break;
 	case ENTITYLOCK_PENDING:
 		if (el_alarm_rang(token))
 			give_up(token, -ETIMEDOUT);
-		else if (!token->gate && token->entered)
-			go_on(token);
+		else if (!token->gate)
+			admitted_goes_on(token);
 		break;
 	}
 	mutex_unlock(&token->mutex);
@@ -954,7 +1031,7 @@ void el_attempt_end_token(struct el_token *token)
 
 	mutex_lock(&token->mutex);
 	give_up(token, -ECANCELED);
-	release(token, EL_VANISHED, 0);
+	release(token, EL_VANISHED, false, 0);
 	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 		end_holds(token, EL_VANISHED);
 	el_alarm_free(token);

@@ -15,6 +15,7 @@ struct el_deadline;
  * @before: number of the grant before it
  * @result: ENTITYLOCK_ABANDONED
  * @granted_before: number of the attempt that brought @before
+ * @error: the token's before the attempt
  * @attempt: number of the attempt
  * @kind: what it raised
  */
@@ -24,6 +25,7 @@ struct el_grant {
 	u32 result;
 	u32 granted_before;
 	u32 attempt;
+	int error;
 	enum el_attempt_kind kind;
 };
 
@@ -52,11 +54,13 @@ struct el_extension {
  * @robust: exclusive holds that vanish leave a mark
  * @lease: nanoseconds of the lease, 0 = none
  * @unchanged: fail if an entity has changed since the token last saw it
+ * @given: of those only which a version was given for, see read_hold()
  */
 struct el_terms {
 	u64 lease;
 	bool robust;
 	bool unchanged;
+	bool given;
 };
 
 int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
@@ -72,7 +76,7 @@ int el_attempt_park(struct el_token *token, u64 lease);
 void el_attempt_unpark(struct el_token *token);
 int el_attempt_renew(struct el_token *token, u64 lease);
 void el_attempt_expire(struct el_token *token);
-void el_attempt_admit(struct el_token *token);
+bool el_attempt_admit(struct el_token *token);
 void el_attempt_advance(struct el_token *token);
 void el_attempt_end_token(struct el_token *token);
 

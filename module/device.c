@@ -286,7 +286,7 @@ static long device_domain(struct file *file, unsigned int cmd, void __user *user
 		return PTR_ERR(domain);
 
 	args.mode = el_domain_mode(domain);
-	args.owner = from_kuid_munged(current_user_ns(), domain->owner);
+	args.owner = from_kuid_munged(current_user_ns(), el_domain_owner(domain));
 	if (!may_enter(domain, file))
 		ret = -EACCES;
 	if (!ret)
@@ -351,7 +351,7 @@ static void show_domain(struct seq_file *seq, const struct el_domain *domain)
 		seq_putc(seq, '\n');
 	}
 	seq_printf(seq, "mode:\t0%o\n", el_domain_mode(domain));
-	seq_printf(seq, "owner:\t%u\n", from_kuid_munged(ns, domain->owner));
+	seq_printf(seq, "owner:\t%u\n", from_kuid_munged(ns, el_domain_owner(domain)));
 	seq_printf(seq, "entities:\t%d\n", atomic_read(&domain->table.nelems));
 }
 

@@ -105,6 +105,7 @@ static void domain_work(struct work_struct *work)
 {
 	struct el_domain *domain = container_of(work, struct el_domain, work);
 	struct el_token *token;
+	bool admitted = true;
 	u32 i;
 
 	el_watch_tell(domain, llist_del_all(&domain->notices));
@@ -112,13 +113,23 @@ static void domain_work(struct work_struct *work)
 	el_lease_scan_gate(domain);
 
 	/* Whoever is left is seen to when the work runs again: see el_gate_admit(). */
-	for (i = 0; i < EL_ADMIT && (token = el_gate_first(domain)); i++) {
-		el_attempt_admit(token);
+	for (i = 0; i < EL_ADMIT && admitted && (token = el_gate_first(domain)); i++) {
+		admitted = el_attempt_admit(token);
 		el_token_put(token);
 		cond_resched();
 	}
 	/* Perhaps the last one: the domain, and this work in it, may be gone. */
 	el_domain_put(domain);
+}
+
+/*
+ * Above all that was: it counts as a change of every name.  What has a name has it
+ * since then: the one before it may have granted until it was gone.
+ */
+static void begin_numbers(struct el_domain *domain)
+{
+	domain->gate.version = el_fence_next(el_fence_max());
+	domain->gate.floor = domain->gate.version;
 }
 
 /* A domain as @id describes it, in no table. */
@@ -141,9 +152,7 @@ static struct el_domain *domain_new(const struct el_domain_id *id)
 		goto err_stats;
 	el_leases_init(&domain->leases);
 	domain->seed = get_random_u32();
-	/* Above all that was: it counts as a change of every name. */
-	domain->gate.version = el_fence_max() + 1;
-	domain->gate.floor = domain->gate.version;
+	begin_numbers(domain);
 	refcount_set(&domain->refs, 1);
 	init_llist_head(&domain->notices);
 	INIT_WORK(&domain->work, domain_work);
@@ -181,13 +190,22 @@ static bool has_marks(struct el_domain *domain)
 	return atomic_read(&domain->table.nelems) || domain->gate.mark;
 }
 
+/* Jiffies until a dormant domain forgets its marks. */
+static u64 forgets_in(const struct el_domain *domain)
+{
+	u64 after = (u64)READ_ONCE(mark_seconds) * HZ;
+	u64 age = get_jiffies_64() - domain->since;
+
+	return after > age ? after - age : 0;
+}
+
 static void fall_asleep(struct el_domain *domain)
 {
 	lockdep_assert_held(&el_domains_mutex);
 	domain->since = get_jiffies_64();
 	list_add_tail(&domain->dormant, &el_dormant);
 	queue_delayed_work(el_workqueue, &el_forget,
-			   msecs_to_jiffies(1000UL * READ_ONCE(mark_seconds)));
+			   min_t(u64, forgets_in(domain), MAX_JIFFY_OFFSET));
 }
 
 static void wake_up_again(struct el_domain *domain)
@@ -197,17 +215,15 @@ static void wake_up_again(struct el_domain *domain)
 	refcount_set(&domain->refs, 1);
 }
 
-/* Move those that have been dormant for so many jiffies; how long for the next? */
-static u64 forget(u64 after, struct list_head *forgotten)
+/* Move those whose time has come, or all; how many jiffies for the next? */
+static u64 forget(bool all, struct list_head *forgotten)
 {
 	struct el_domain *domain, *next;
-	u64 age;
 
 	lockdep_assert_held(&el_domains_mutex);
 	list_for_each_entry_safe(domain, next, &el_dormant, dormant) {
-		age = get_jiffies_64() - domain->since;
-		if (age < after)
-			return after - age;
+		if (!all && forgets_in(domain))
+			return forgets_in(domain);
 		hash_del(&domain->node);
 		list_move_tail(&domain->dormant, forgotten);
 	}
@@ -228,7 +244,7 @@ static void forget_work(struct work_struct *work)
 	u64 left;
 
 	mutex_lock(&el_domains_mutex);
-	left = forget((u64)READ_ONCE(mark_seconds) * HZ, &forgotten);
+	left = forget(false, &forgotten);
 	mutex_unlock(&el_domains_mutex);
 	free_all(&forgotten);
 	if (left)
@@ -257,7 +273,7 @@ void el_domains_exit(void)
 
 	mutex_lock(&el_domains_mutex);
 	el_may_sleep = false;
-	forget(0, &forgotten);
+	forget(true, &forgotten);
 	mutex_unlock(&el_domains_mutex);
 	cancel_delayed_work_sync(&el_forget);
 	free_all(&forgotten);
@@ -323,8 +339,10 @@ struct el_domain *el_domain_create(const struct el_domain_id *id, bool exclusive
 		return fresh;
 	mutex_lock(&el_domains_mutex);
 	domain = find(id);
-	if (!domain)
+	if (!domain) {
+		begin_numbers(fresh);
 		hash_add(el_domains, &fresh->node, id_hash(id));
+	}
 	mutex_unlock(&el_domains_mutex);
 	if (!domain)
 		return fresh;
@@ -346,8 +364,6 @@ struct el_domain *el_domain_open(struct user_namespace *ns)
 	const struct el_domain_id id = {
 		.ns = ns,
 		.kind = EL_DEFAULT,
-		.owner = make_kuid(ns, 0),
-		.group = make_kgid(ns, 0),
 	};
 
 	return el_domain_find(&id) ?: el_domain_create(&id, false);
@@ -381,6 +397,20 @@ umode_t el_domain_mode(const struct el_domain *domain)
 	return domain->kind == EL_DEFAULT ? READ_ONCE(default_mode) : domain->mode;
 }
 
+/*
+ * el_domain_owner - who owns it; of a default domain the namespace's root, who may not
+ * be known yet when it is made, before the ids of the namespace are mapped
+ */
+kuid_t el_domain_owner(const struct el_domain *domain)
+{
+	return domain->kind == EL_DEFAULT ? make_kuid(domain->ns, 0) : domain->owner;
+}
+
+static kgid_t domain_group(const struct el_domain *domain)
+{
+	return domain->kind == EL_DEFAULT ? make_kgid(domain->ns, 0) : domain->group;
+}
+
 /**
  * el_domain_owned - may the opener of an fd act as the domain's owner?
  * @domain: the domain
@@ -390,7 +420,7 @@ umode_t el_domain_mode(const struct el_domain *domain)
  */
 bool el_domain_owned(const struct el_domain *domain, const struct file *file)
 {
-	return uid_eq(file->f_cred->euid, domain->owner) ||
+	return uid_eq(file->f_cred->euid, el_domain_owner(domain)) ||
 	       file_ns_capable(file, domain->ns, CAP_SYS_ADMIN);
 }
 
@@ -418,9 +448,9 @@ u8 el_domain_rights(const struct el_domain *domain, const struct file *file)
 	const struct cred *cred = file->f_cred;
 	umode_t mode = el_domain_mode(domain);
 
-	if (uid_eq(cred->euid, domain->owner))
+	if (uid_eq(cred->euid, el_domain_owner(domain)))
 		mode >>= 6;
-	else if (in_group(cred, domain->group))
+	else if (in_group(cred, domain_group(domain)))
 		mode >>= 3;
 	mode &= EL_MAY_ALL;
 	if (mode != EL_MAY_ALL && file_ns_capable(file, domain->ns, CAP_SYS_ADMIN))

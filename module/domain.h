@@ -68,7 +68,7 @@ struct el_domain_id {
  * @since: jiffies when it became dormant; the same.
  * @kind: which of the three kinds; constant, as all below.
  * @mode: permission bits; a default domain has the module parameter's.
- * @owner: who may break locks, and whom the first three bits are for.
+ * @owner: who may break locks, and whom the first three bits are for; el_domain_owner().
  * @group: whom the next three are for.
  * @name_len: bytes of the name.
  * @name: the name, without a terminator.
@@ -104,6 +104,7 @@ void el_domain_put(struct el_domain *domain);
 void el_domain_kick(struct el_domain *domain);
 umode_t el_domain_mode(const struct el_domain *domain);
 u8 el_domain_rights(const struct el_domain *domain, const struct file *file);
+kuid_t el_domain_owner(const struct el_domain *domain);
 bool el_domain_owned(const struct el_domain *domain, const struct file *file);
 
 #endif /* EL_DOMAIN_H */

@@ -19,14 +19,10 @@
 #include "trace.h"
 #include "watch.h"
 
-/**
- * el_hold_before - the mode that a hold had before an attempt
- * @hold: a hold that does not wait
- * @kind: what the attempt raised
- * @attempt: its number
- */
-u8 el_hold_before(const struct el_hold *hold, enum el_attempt_kind kind, u32 attempt)
+/* The mode that a hold which does not wait had before an attempt of that kind. */
+static u8 mode_before(const struct el_hold *hold, enum el_attempt_kind kind, u32 attempt)
 {
+	lockdep_assert_held(&hold->entity->lock);
 	if (kind == EL_LOCK || hold->added == attempt)
 		return 0;
 	return hold->raised == attempt ? min_t(u8, hold->mode, ENTITYLOCK_SHARED) : hold->mode;
@@ -81,10 +77,11 @@ static void granted_after_wait(struct el_hold *hold)
 }
 
 /*
- * Grant those whose turn has come, a batch of them: the rest is the worker's, so
- * that nobody who releases can be kept busy.
+ * el_entity_grant_next - grant those whose turn has come, under the entity's lock:
+ * a batch of them, and the rest is the worker's, so that nobody who releases can be
+ * kept busy
  */
-static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
+void el_entity_grant_next(struct el_domain *domain, struct el_entity *entity)
 {
 	lockdep_assert_held(&entity->lock);
 	if (likely(!entity->queue.nr_waiters) || el_break_lostwake())
@@ -95,15 +92,14 @@ static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
 }
 
 /*
- * el_entity_grant - the same for the worker, which will see to leases next: a
- * notice of them would call it again and again for as long as one runs
+ * el_entity_grant - the same for the worker, under the entity's lock; it sees to
+ * leases itself: a notice of them would call it again and again while one runs
  */
 void el_entity_grant(struct el_domain *domain, struct el_entity *entity)
 {
-	spin_lock(&entity->lock);
+	lockdep_assert_held(&entity->lock);
 	if (!el_break_lostwake() && el_queue_grant(&entity->queue, granted_after_wait))
 		el_entity_notice(domain, entity);
-	spin_unlock(&entity->lock);
 }
 
 /* The mode of a hold becomes less, and the entity remembers what it must. */
@@ -112,7 +108,7 @@ static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how
 	struct el_entity *entity = hold->entity;
 	struct el_token *token = hold->token;
 	/* What an attempt has raised, and was not granted for, does not count. */
-	u8 had = token->partial ? el_hold_before(hold, token->kind, token->attempt) : hold->mode;
+	u8 had = token->partial ? mode_before(hold, token->kind, token->attempt) : hold->mode;
 
 	bool undone = how == EL_UNDONE || how == EL_TAKEN_BACK;
 
@@ -157,23 +153,24 @@ static bool expired(const struct el_hold *hold)
 	return el_token_expire(token, hold) == EL_LOST;
 }
 
+/* el_hold_wanted - does somebody wait who is not itself, to be exclusive? */
+bool el_hold_wanted(const struct el_hold *hold)
+{
+	lockdep_assert_held(&hold->entity->lock);
+	return hold->entity->queue.nr_waiters > hold->waiting;
+}
+
 /**
- * el_hold_expire - end a hold whose lease has run out
+ * el_hold_expire - end a hold whose lease has run out, if somebody else wants it
  * @hold: a holder
  *
- * Context: the entity's lock is held; others wait for the entity.
+ * Context: the entity's lock is held; el_entity_grant_next() follows.
  */
 bool el_hold_expire(struct el_hold *hold)
 {
-	struct el_queue *queue = &hold->entity->queue;
-
-	/* The only one who waits is itself, to be exclusive. */
-	if (queue->nr_waiters == hold->waiting)
-		return false;
-	if (!expired(hold))
+	if (!el_hold_wanted(hold) || !expired(hold))
 		return false;
 	end(hold, EL_VANISHED);
-	grant_waiters(hold->token->domain, hold->entity);
 	return true;
 }
 
@@ -210,7 +207,7 @@ static bool reap(struct el_domain *domain, const struct el_hold *request)
 		reaped = true;
 	}
 	if (reaped)
-		grant_waiters(domain, entity);
+		el_entity_grant_next(domain, entity);
 	return reaped;
 }
 
@@ -275,7 +272,34 @@ void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how)
 		el_queue_leave(&entity->queue, hold);
 	if (hold->mode > mode)
 		lower(hold, mode, how);
-	grant_waiters(hold->token->domain, entity);
+	el_entity_grant_next(hold->token->domain, entity);
+	spin_unlock(&entity->lock);
+}
+
+/**
+ * el_hold_undo - give back what an attempt has raised, or end its wait
+ * @hold: the hold
+ * @kind: what the attempt raised
+ * @attempt: its number
+ * @how: EL_UNDONE, or EL_TAKEN_BACK if it was granted
+ *
+ * Somebody may have granted it what it waits for a moment ago.
+ */
+void el_hold_undo(struct el_hold *hold, enum el_attempt_kind kind, u32 attempt, enum el_end how)
+{
+	struct el_entity *entity = hold->entity;
+	u8 before;
+
+	spin_lock(&entity->lock);
+	if (hold->waiting)
+		el_queue_leave(&entity->queue, hold);
+	before = mode_before(hold, kind, attempt);
+	/* What stays was granted anew, by a number that stays used. */
+	if (hold->mode && how == EL_TAKEN_BACK)
+		entity->fence = max(entity->fence, hold->token->fence);
+	if (hold->mode > before)
+		lower(hold, before, how);
+	el_entity_grant_next(hold->token->domain, entity);
 	spin_unlock(&entity->lock);
 }
 
@@ -302,13 +326,13 @@ bool el_hold_changed(struct el_hold *hold)
 	return changed;
 }
 
-/* el_hold_see - the token has seen the entity's version */
-void el_hold_see(struct el_hold *hold)
+/* el_hold_see - the token has seen a version of the entity, 0 = that of now */
+void el_hold_see(struct el_hold *hold, u64 version)
 {
 	struct el_entity *entity = hold->entity;
 
 	spin_lock(&entity->lock);
-	hold->seen = el_entity_version(hold->token->domain, entity);
+	hold->seen = max(hold->seen, version ?: el_entity_version(hold->token->domain, entity));
 	spin_unlock(&entity->lock);
 }
 
@@ -377,7 +401,7 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 			spin_lock(&entity->lock);
 		}
 	}
-	grant_waiters(domain, entity);
+	el_entity_grant_next(domain, entity);
 	spin_unlock(&entity->lock);
 
 	if (broken)

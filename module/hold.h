@@ -10,15 +10,17 @@
 struct el_domain;
 struct el_entity;
 
-u8 el_hold_before(const struct el_hold *hold, enum el_attempt_kind kind, u32 attempt);
 int el_hold_request(struct el_hold *hold, bool last, int refusal);
 void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how);
+void el_hold_undo(struct el_hold *hold, enum el_attempt_kind kind, u32 attempt, enum el_end how);
+bool el_hold_wanted(const struct el_hold *hold);
 bool el_hold_expire(struct el_hold *hold);
 void el_hold_lease(struct el_hold *hold);
 bool el_hold_waits(const struct el_hold *hold);
 bool el_hold_changed(struct el_hold *hold);
-void el_hold_see(struct el_hold *hold);
+void el_hold_see(struct el_hold *hold, u64 version);
 bool el_hold_drop_mark(struct el_hold *hold);
+void el_entity_grant_next(struct el_domain *domain, struct el_entity *entity);
 void el_entity_grant(struct el_domain *domain, struct el_entity *entity);
 int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fence);
 

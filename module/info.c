@@ -21,6 +21,7 @@
 #include "lease.h"
 #include "info.h"
 #include "listing.h"
+#include "order.h"
 #include "token.h"
 #include "watch.h"
 
@@ -56,7 +57,7 @@ static void fill(struct entitylock_info *info, const struct el_token *token)
 		info->flags |= ENTITYLOCK_ROBUST;
 }
 
-/* The first @room entities of the set, as of one moment. */
+/* The first @room entities of the set. */
 static void tell(struct el_token *token, struct el_told *told, u32 room)
 {
 	struct el_entity *entity;
@@ -81,13 +82,22 @@ static void tell(struct el_token *token, struct el_told *told, u32 room)
 	}
 }
 
-static void see(struct el_token *token)
+/*
+ * The caller knows what he was told.  Meanwhile the set may have changed, and the
+ * token have seen more.
+ */
+static void see(struct el_token *token, const struct el_told *told, u32 count)
 {
 	struct el_hold *hold;
 	u32 i;
 
-	el_for_each_hold(hold, token, i)
-		el_hold_see(hold);
+	mutex_lock(&token->mutex);
+	for (i = 0; i < count; i++) {
+		hold = el_order_find(token->set, token->count, told[i].entity);
+		if (hold)
+			el_hold_see(hold, told[i].version);
+	}
+	mutex_unlock(&token->mutex);
 }
 
 static int write_entity(const struct entitylock_info *info, u32 i, const struct el_told *told)
@@ -132,7 +142,7 @@ static int check_info(const struct entitylock_info *info)
  */
 long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 {
-	u32 room, told_count, label_room, label_len = 0, i;
+	u32 room, told_count, seen, label_room, label_len = 0, i;
 	char label[ENTITYLOCK_LABEL_MAX];
 	struct entitylock_info info;
 	struct el_told *told;
@@ -143,7 +153,11 @@ long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 		ret = check_info(&info);
 	if (ret)
 		return ret;
+	/* What is told, and all that is seen. */
 	room = min_t(u32, info.capacity, ENTITYLOCK_SET_MAX);
+	seen = info.flags & ENTITYLOCK_SEEN;
+	if (seen)
+		room = max_t(u32, room, READ_ONCE(token->count));
 	label_room = info.label_len;
 	told = kvmalloc_array(room, sizeof(*told), GFP_KERNEL_ACCOUNT);
 	if (room && !told)
@@ -153,8 +167,6 @@ long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 	info.count = token->count;
 	told_count = min(room, token->count);
 	tell(token, told, told_count);
-	if (info.flags & ENTITYLOCK_SEEN)
-		see(token);
 	info.waiters = el_watch_waiters(token);
 	spin_lock(&token->lock);
 	fill(&info, token);
@@ -168,14 +180,20 @@ long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 	info.label_len = label_len;
 	if (copy_to_user(u64_to_user_ptr(info.label), label, min(label_room, label_len)))
 		ret = -EFAULT;
+	for (i = 0; !ret && i < min(told_count, info.capacity); i++) {
+		ret = write_entity(&info, i, &told[i]);
+		cond_resched();
+	}
+	if (!ret)
+		ret = el_args_write(user, _IOC_SIZE(cmd), &info, sizeof(info));
+	if (!ret && seen)
+		see(token, told, told_count);
 	for (i = 0; i < told_count; i++) {
-		if (!ret)
-			ret = write_entity(&info, i, &told[i]);
 		el_entity_put(token->domain, told[i].entity);
 		cond_resched();
 	}
 	kvfree(told);
-	return ret ?: el_args_write(user, _IOC_SIZE(cmd), &info, sizeof(info));
+	return ret;
 }
 
 static const char *state_name(u8 state)

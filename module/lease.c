@@ -169,8 +169,8 @@ static struct el_token *earlier(struct el_token *first, struct el_token *token)
 }
 
 /**
- * el_lease_scan - see to the leases that somebody waits for at an entity
- * @domain: its domain
+ * el_lease_scan - grant waiters, and see to the leases that others wait for
+ * @domain: the domain
  * @entity: the entity; the caller has a reference
  *
  * Takes the entity from holders whose lease has run out, and arms the timer of
@@ -185,25 +185,35 @@ void el_lease_scan(struct el_domain *domain, struct el_entity *entity)
 	struct el_queue *queue = &entity->queue;
 	struct el_token *next = NULL;
 	struct el_hold *hold;
+	bool ended = false;
 	u32 left;
 
 	spin_lock(&entity->lock);
+	el_entity_grant(domain, entity);
 	for (left = queue->nr_holders; left && queue->nr_holders; left--) {
 		if (!queue->nr_leased || !queue->nr_waiters)
 			break;
 		hold = list_first_entry(&queue->holders, struct el_hold, link);
-		if (!el_hold_expire(hold)) {
+		if (el_hold_expire(hold)) {
+			ended = true;
+		} else {
 			list_move_tail(&hold->link, &queue->holders);
-			next = earlier(next, hold->token);
+			if (el_hold_wanted(hold))
+				next = earlier(next, hold->token);
 		}
 		if (left % EL_BATCH)
 			continue;
 		if (next)
 			break;
+		if (ended)
+			el_entity_grant_next(domain, entity);
+		ended = false;
 		spin_unlock(&entity->lock);
 		cond_resched();
 		spin_lock(&entity->lock);
 	}
+	if (ended)
+		el_entity_grant_next(domain, entity);
 	if (next)
 		el_lease_arm(next);
 	spin_unlock(&entity->lock);
@@ -212,6 +222,8 @@ void el_lease_scan(struct el_domain *domain, struct el_entity *entity)
 /* el_lease_notice_gate - the gate is awaited, or what it waits for has changed */
 void el_lease_notice_gate(struct el_domain *domain)
 {
+	/* Pairs with that of a lease that begins, and sees whether the gate is awaited. */
+	smp_mb();
 	if (list_empty(&domain->leases.tokens))
 		return;
 	WRITE_ONCE(domain->leases.noticed, true);

@@ -41,9 +41,15 @@ int el_mark_reserve(struct el_token *token, u32 count)
 /* el_mark_keep - give back what a token has reserved above @count */
 void el_mark_keep(struct el_token *token, u32 count)
 {
-	int more = atomic_read(&token->reserved) - (int)count;
+	int more;
 
 	lockdep_assert_held(&token->mutex);
+	/*
+	 * Whoever takes a hold away takes its reservation before it ends the hold: if it
+	 * was not counted any more, that is seen, too.
+	 */
+	smp_rmb();
+	more = atomic_read(&token->reserved) - (int)count;
 	if (more <= 0)
 		return;
 	atomic_sub(more, &token->reserved);

@@ -141,8 +141,14 @@ long el_park(struct file *file, unsigned int cmd, void __user *user)
 		return ret;
 	if (args.flags || args.reserved || !el_lease_valid(args.lease))
 		return -EINVAL;
-	if (token->sealed)
-		return -EPERM;
+	ret = el_token_check_sealed(token);
+	if (ret)
+		return ret;
+	/* Rather than that there is no room for one more. */
+	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+		return -ESTALE;
+	if (READ_ONCE(token->parked))
+		return -EBADFD;
 	parking = parking_new();
 	if (IS_ERR(parking))
 		return PTR_ERR(parking);

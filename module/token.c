@@ -376,7 +376,7 @@ static void set_lost(struct el_token *token)
 
 static void pend(struct el_token *token, enum el_attempt_kind kind)
 {
-	token->attempt++;
+	token->attempt = el_token_next_attempt(token);
 	token->async = false;
 	token->kind = kind;
 	set_state(token, ENTITYLOCK_PENDING);
@@ -430,9 +430,9 @@ bool el_token_grant(struct el_token *token)
 		token->granted = token->attempt;
 		token->error = 0;
 		note_grant(token);
-		set_state(token, ENTITYLOCK_HELD);
 		if (token->kind == EL_LOCK && unlikely(token->lease_len) && !token->parked)
 			el_lease_begin(token);
+		set_state(token, ENTITYLOCK_HELD);
 		el_alarm_disarm(token);
 		tell_waiter(token, 0);
 		/* Somebody may have queued for it while it was not yet HELD. */
@@ -444,16 +444,19 @@ bool el_token_grant(struct el_token *token)
 
 /**
  * el_token_renew - the lease of what is held begins anew
- * @token: a token with a duration
+ * @token: a token
+ * @lease: its duration, prepared
  *
  * Return: 0, also where nothing is held yet; -ESTALE if the token is LOST.
  */
-int el_token_renew(struct el_token *token)
+int el_token_renew(struct el_token *token, u64 lease)
 {
 	int ret = 0;
 
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
+	/* Who grants it meanwhile looks at this under the lock, and at what was prepared. */
+	token->lease_len = lease;
 	if (token->state == ENTITYLOCK_LOST)
 		ret = -ESTALE;
 	else if (token->state == ENTITYLOCK_HELD || token->kind != EL_LOCK || token->parked)
@@ -488,13 +491,17 @@ int el_token_park(struct el_token *token, u64 lease)
 	return ret;
 }
 
-/* el_token_unpark - an IDLE token drops the lease, any other keeps it */
+/*
+ * el_token_unpark - one that holds nothing drops the lease, any other keeps it; if
+ * it waits to be locked, a lease as long begins with the grant
+ */
 void el_token_unpark(struct el_token *token)
 {
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
 	token->parked = false;
-	if (token->state == ENTITYLOCK_IDLE)
+	if (token->state == ENTITYLOCK_IDLE ||
+	    (token->state == ENTITYLOCK_PENDING && token->kind == EL_LOCK))
 		el_lease_end(token);
 	spin_unlock(&token->lock);
 }
@@ -505,6 +512,18 @@ void el_token_succeeded(struct el_token *token)
 	spin_lock(&token->lock);
 	if (token->state != ENTITYLOCK_LOST)
 		token->error = 0;
+	spin_unlock(&token->lock);
+}
+
+/* el_token_failed - a wait had, and what came since was as if it had not been */
+void el_token_failed(struct el_token *token, int error)
+{
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	if (token->state != ENTITYLOCK_LOST) {
+		token->error = error;
+		wake_pollers(token, EPOLLERR);
+	}
 	spin_unlock(&token->lock);
 }
 
@@ -663,11 +682,12 @@ static __poll_t el_token_poll(struct file *file, poll_table *wait)
 	smp_mb();
 	if (poll_requested_events(wait) & EPOLLPRI)
 		events |= el_watch_poll(token);
-	state = READ_ONCE(token->state);
+	/* Acquire: with the error that was told, or cleared, before it. */
+	state = smp_load_acquire(&token->state);
 	if (state == ENTITYLOCK_HELD)
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (state == ENTITYLOCK_LOST)
-		events |= EPOLLHUP;
+		events |= EPOLLHUP | EPOLLERR;
 	if (READ_ONCE(token->error))
 		events |= EPOLLERR;
 	return events;

@@ -242,9 +242,10 @@ void el_token_set_owner(struct el_token *token, struct el_label *label);
 bool el_token_pend(struct el_token *token, enum el_attempt_kind kind);
 bool el_token_grant(struct el_token *token);
 bool el_token_leave(struct el_token *token, u8 from);
-int el_token_renew(struct el_token *token);
+int el_token_renew(struct el_token *token, u64 lease);
 int el_token_park(struct el_token *token, u64 lease);
 void el_token_unpark(struct el_token *token);
+void el_token_failed(struct el_token *token, int error);
 void el_token_succeeded(struct el_token *token);
 void el_token_ungrant(struct el_token *token, u64 fence, u32 granted);
 void el_token_left(struct el_token *token, u8 state, int error);
@@ -258,11 +259,26 @@ void el_token_step(struct el_token *token);
 /* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */
 static inline int el_token_check(const struct el_token *token, u8 state)
 {
-	u8 is = READ_ONCE(token->state);
+	/* Acquire: what came with the state, without the token's lock (set_state()). */
+	u8 is = smp_load_acquire(&token->state);
 
 	if (likely(is == state))
 		return 0;
 	return is == ENTITYLOCK_LOST ? -ESTALE : -EBADFD;
+}
+
+/* el_token_check_sealed - 0, -EPERM for what a sealed token refuses, -ESTALE if LOST */
+static inline int el_token_check_sealed(const struct el_token *token)
+{
+	if (likely(!token->sealed))
+		return 0;
+	return READ_ONCE(token->state) == ENTITYLOCK_LOST ? -ESTALE : -EPERM;
+}
+
+/* el_token_next_attempt - its number; 0 is that of none */
+static inline u32 el_token_next_attempt(const struct el_token *token)
+{
+	return token->attempt + 1 ?: 1;
 }
 
 #endif /* EL_TOKEN_H */

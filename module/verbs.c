@@ -78,6 +78,7 @@ static long token_lock(struct el_token *token, unsigned int cmd,
 	terms.lease = args.lease;
 	terms.robust = args.flags & ENTITYLOCK_ROBUST;
 	terms.unchanged = args.flags & ENTITYLOCK_IF_UNCHANGED;
+	terms.given = false;
 	if (terms.unchanged && token->gate)
 		return -EINVAL;
 	ret = el_deadline_read(&deadline, args.deadline, args.flags, may_wait);
@@ -207,8 +208,9 @@ static long token_extend(struct el_token *token, unsigned int cmd,
 	if (args.flags & ~(WAITING_FLAGS | ENTITYLOCK_IF_UNCHANGED) || args.reserved ||
 	    args.lease || args.label_len || token->gate)
 		return -EINVAL;
-	if (token->sealed)
-		return -EPERM;
+	ret = el_token_check_sealed(token);
+	if (ret)
+		return ret;
 	ret = el_deadline_read(&deadline, args.deadline, args.flags, may_wait);
 	if (ret)
 		return ret;
@@ -232,8 +234,9 @@ static long token_renew(struct el_token *token, unsigned int cmd, void __user *u
 		return ret;
 	if (args.flags || args.reserved || !el_lease_valid(args.lease))
 		return -EINVAL;
-	if (token->sealed)
-		return -EPERM;
+	ret = el_token_check_sealed(token);
+	if (ret)
+		return ret;
 	return el_attempt_renew(token, args.lease);
 }
 

@@ -178,9 +178,9 @@ void el_watch_tell(struct el_domain *domain, struct llist_node *notices)
 
 	llist_for_each_entry_safe(entity, next, notices, notice) {
 		tell_entity(entity);
-		el_entity_grant(domain, entity);
 		el_lease_scan(domain, entity);
 		el_entity_put(domain, entity);
+		cond_resched();
 	}
 }
 

@@ -2,6 +2,8 @@
 /* D3: BREAK: take an entity, or the gate, from its holders. */
 #include <sys/socket.h>
 
+#include <sys/syscall.h>
+
 #include "owners.h"
 
 /* D3: any grant: the whole token is LOST, and who waits is next. */
@@ -231,18 +233,22 @@ TEST_F(owners, D3_waiters_are_not_broken)
 TEST_F(owners, L6_BREAK_of_a_prefix_ends_the_wait)
 {
 	struct entitylock_entity set[] = { X("a"), X("b") };
-	int token = acquire_set(self->domain, set, 2, ENTITYLOCK_OPEN, NOWAIT);
-	int busy = hold(self->domain, "b");
+	int token = acquire_set(self->domain, set, 2, 0, NOWAIT);
 	struct call lock, make;
-	int pending, waiter;
+	int pending, waiter, busy;
 
 	ASSERT_LE(0, token);
+	ASSERT_EQ(0, unlock(token));
+	busy = hold(self->domain, "b");
 	ASSERT_LE(0, busy);
 	/* LOCK; */
 	call_lock(&lock, token, FOREVER);
 	ASSERT_TRUE(eventually(token_waiters(busy) == 1));
 	waiter = await(self->domain, "a");
 	EXPECT_EQ(-ESTALE, break_entity(self->domain, "a", 1));
+	/* It still carries the number of its last grant, which is over. */
+	ASSERT_NE(0, token_fence(token));
+	EXPECT_EQ(-ESTALE, break_entity(self->domain, "a", token_fence(token)));
 	EXPECT_EQ(0, break_entity(self->domain, "a", 0));
 	EXPECT_EQ(-ESTALE, call_result(&lock));
 	EXPECT_TRUE(is_lost(token));
@@ -403,6 +409,33 @@ TEST_F(owners, D3_the_owner_of_a_namespace)
 	EXPECT_EQ(0, reap(pid));
 	EXPECT_EQ(ENTITYLOCK_HELD, token_state(holder));
 	close(holder);
+}
+
+/* D1, D2: the root of a namespace owns its domain, also if that was opened before there was one. */
+TEST_F(owners, D2_a_domain_that_is_older_than_the_ids_of_its_namespace)
+{
+	struct { __u32 version; int pid; } header = { 0x20080522, 0 };
+	__u32 no_rights[6] = { 0 };
+	pid_t pid = spawn();
+
+	if (!pid) {
+		int early, domain, token;
+
+		if (unshare(CLONE_NEWUSER))
+			_exit(1);
+		early = domain_open(O_RDWR);
+		if (early < 0 || write_file("/proc/self/uid_map", "0 0 1"))
+			_exit(2);
+		/* It must be the owner who may, not CAP_SYS_ADMIN. */
+		if (syscall(SYS_capset, &header, no_rights))
+			_exit(3);
+		domain = domain_open(O_RDWR);
+		token = hold(domain, "a");
+		if (token < 0 || break_entity(domain, "a", 0))
+			_exit(4);
+		_exit(is_lost(token) ? 0 : 5);
+	}
+	EXPECT_EQ(0, reap(pid));
 }
 
 /* D2: BREAK needs the fd open for writing. */

@@ -707,4 +707,25 @@ TEST_F(entitylock, L7_ESTALE_for_the_fence_of_an_earlier_grant)
 	close(token);
 }
 
+/* L7: the grant that is held while more is waited for is meant by its number, too. */
+TEST_F(entitylock, L7_the_fence_of_what_is_held_while_more_is_awaited)
+{
+	int token = hold(self->domain, "a"), busy = hold(self->domain, "b");
+	__u64 fence = token_fence(token);
+
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, busy);
+	for (int cancel = 1; cancel >= 0; cancel--) {
+		__u32 flags = cancel ? ENTITYLOCK_CANCEL : 0;
+
+		ASSERT_EQ(0, extend_these(token, ENTITYLOCK_ASYNC, FOREVER, X("b")));
+		EXPECT_EQ(-ESTALE, token_unlock(token, flags, fence - 1));
+		EXPECT_EQ(ENTITYLOCK_PENDING, token_state(token));
+		EXPECT_EQ(0, token_unlock(token, flags, fence));
+		EXPECT_EQ(cancel ? ENTITYLOCK_HELD : ENTITYLOCK_IDLE, token_state(token));
+	}
+	close(busy);
+	close(token);
+}
+
 SELFTEST_MAIN

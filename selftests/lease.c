@@ -750,10 +750,54 @@ TEST_F(owners, V2_an_upgrade_does_not_expire_its_own_token)
 	ASSERT_EQ(0, token_renew(token, ms(20)));
 	ASSERT_TRUE(runs_out(token));
 	EXPECT_EQ(ENTITYLOCK_PENDING, token_state(token));
+	/* Nobody looks for its end again and again. */
+	EXPECT_GT(10, works_in(_metadata, 300));
 	EXPECT_EQ(0, token_renew(token, HOUR));
 	close(other);
 	EXPECT_EQ(POLLIN, token_poll_wait(token, POLLIN));
 	close(token);
+}
+
+/*
+ * V4, L6: claimed while it waits and holds nothing: the lease of parking is over, nobody
+ * looks for its end, and nothing is taken; a lease as long begins with the grant.
+ */
+TEST_F(owners, V4_claimed_while_it_waits_it_has_no_end)
+{
+	int busy = hold(self->domain, "a"), gate = -1, before;
+	struct cookie cookie;
+	int token, claimed;
+
+	/* At an entity, then at the gate. */
+	for (before = 0; before < 2; before++) {
+		ASSERT_LE(0, busy);
+		if (before)
+			gate = await_gate(self->domain);
+		token = idle(self->domain, before ? "b" : "a");
+		ASSERT_LE(0, token);
+		ASSERT_EQ(0, token_park(token, ms(300), &cookie));
+		ASSERT_EQ(0, token_lock(token, ENTITYLOCK_ASYNC, FOREVER));
+		claimed = claim(self->domain, &cookie);
+		ASSERT_LE(0, claimed);
+		EXPECT_EQ(FOREVER, lease_left(claimed));
+		usleep(ms(320) / 1000);
+		if (!before)
+			gate = await_gate(self->domain);
+		ASSERT_LE(0, gate);
+		EXPECT_GT(10, works_in(_metadata, 300));
+		EXPECT_EQ(ENTITYLOCK_PENDING, token_state(claimed));
+		close(busy);
+		if (before)
+			close(gate);
+		ASSERT_TRUE(becomes(claimed, ENTITYLOCK_HELD));
+		EXPECT_GE(ms(300), lease_left(claimed));
+		close(claimed);
+		close(token);
+		if (!before)
+			close(gate);
+		busy = hold(self->domain, "a");
+	}
+	close(busy);
 }
 
 /* V2: a deadline that comes with the end of the lease: granted or timed out, nothing between. */

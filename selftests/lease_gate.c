@@ -55,6 +55,36 @@ TEST_F(owners, V2_a_gate_that_is_refused_expires_too)
 	close(old);
 }
 
+/* L9: LOCK that is refused for its token's state takes nothing from others. */
+TEST_F(owners, L9_a_gate_that_cannot_be_locked_takes_nothing)
+{
+	int lost = hold_gate_for(self->domain, 0, 0), pending, parked, busy, old;
+	struct cookie cookie;
+
+	ASSERT_LE(0, lost);
+	ASSERT_EQ(0, break_gate(self->domain, 0));
+	parked = acquire_gate(self->domain, ENTITYLOCK_OPEN, NOWAIT);
+	ASSERT_LE(0, parked);
+	ASSERT_EQ(0, token_park(parked, HOUR, &cookie));
+	busy = hold(self->domain, "b");
+	old = hold_for(self->domain, "a", ms(20));
+	ASSERT_LE(0, busy);
+	ASSERT_LE(0, old);
+	ASSERT_TRUE(runs_out(old));
+	EXPECT_EQ(-ESTALE, token_lock(lost, 0, NOWAIT));
+	EXPECT_EQ(-EINVAL, token_lock_for(parked, 0, NOWAIT, HOUR));
+	EXPECT_EQ(0, token_renew(old, ms(20)));
+	pending = await_gate(self->domain);
+	ASSERT_LE(0, pending);
+	EXPECT_EQ(-EBADFD, token_lock(pending, 0, NOWAIT));
+	close(pending);
+	close(old);
+	close(busy);
+	close(claim(self->domain, &cookie));
+	close(parked);
+	close(lost);
+}
+
 /* V2: a gate behind leased holders is granted when the last lease ends. */
 TEST_F(owners, V2_a_gate_waits_for_the_last_lease)
 {

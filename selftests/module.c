@@ -115,6 +115,40 @@ TEST_F(module, D4_refused_while_a_verb_waits)
 	EXPECT_EQ(0, load());
 }
 
+/* D4: nor while a token is parked, which no fd refers to; and its lease ends that. */
+TEST_F(module, D4_refused_while_a_token_is_parked)
+{
+	struct entitylock_park park = { .lease = 2 * NSEC_PER_SEC };
+	int domain = domain_open(O_RDWR);
+	int token = hold(domain, "a");
+
+	ASSERT_LE(0, token);
+	ASSERT_EQ(0, el_ioctl(token, ENTITYLOCK_IOC_PARK, &park));
+	close(token);
+	close(domain);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	EXPECT_TRUE(unload_soon());
+	EXPECT_EQ(0, load());
+}
+
+/* D4: marks do not keep it, of entities and of the gate; they are forgotten with it. */
+TEST_F(module, D4_unloads_with_marks)
+{
+	int domain = domain_open(O_RDWR);
+
+	ASSERT_LE(0, domain);
+	close(acquire(domain, "a", EXCLUSIVE, ENTITYLOCK_ROBUST, NOWAIT));
+	close(acquire_gate(domain, ENTITYLOCK_ROBUST, in_ms(10000)));
+	EXPECT_EQ(1, live_entities(domain));
+	close(domain);
+	EXPECT_TRUE(unload_soon());
+	ASSERT_EQ(0, load());
+	ASSERT_TRUE(eventually(access(DEVICE, F_OK) == 0));
+	domain = domain_open(O_RDWR);
+	EXPECT_EQ(0, live_entities(domain));
+	close(domain);
+}
+
 /* D4: unloads clean after heavy use, again and again. */
 TEST_F(module, D4_unloads_and_loads_again)
 {

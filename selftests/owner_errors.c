@@ -280,7 +280,10 @@ TEST_F(owners, EINVAL_for_a_gate_without_its_flag)
 /* Flags: OPEN does not lock: it takes neither a lease nor what goes with locking. */
 TEST_F(owners, EINVAL_for_OPEN_with_what_locks)
 {
-	static const __u32 flags[] = { ROBUST, ENTITYLOCK_IF_UNCHANGED };
+	static const __u32 flags[] = {
+		ROBUST, ENTITYLOCK_IF_UNCHANGED, ENTITYLOCK_ASYNC,
+		ENTITYLOCK_CLOCK_REALTIME, ENTITYLOCK_CLOCK_BOOTTIME,
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		EXPECT_EQ(-EINVAL, acquire(self->domain, "a", EXCLUSIVE,
@@ -288,6 +291,45 @@ TEST_F(owners, EINVAL_for_OPEN_with_what_locks)
 	EXPECT_EQ(-EINVAL, lease_entity(self->domain, "a", EXCLUSIVE, ENTITYLOCK_OPEN, NOWAIT,
 					HOUR));
 	EXPECT_EQ(0, live_entities(self->domain));
+}
+
+/* L9: a verb on a LOST token is ESTALE, whatever else there is to say against it. */
+TEST_F(owners, L9_ESTALE_before_EPERM_and_EDQUOT)
+{
+	int sealed = acquire(self->domain, "a", EXCLUSIVE, ENTITYLOCK_SEALED, NOWAIT);
+	int parked = hold(self->domain, "b"), lost = hold(self->domain, "c");
+	struct cookie cookie, unused;
+
+	ASSERT_LE(0, sealed);
+	ASSERT_LE(0, parked);
+	ASSERT_LE(0, lost);
+	ASSERT_EQ(0, token_park(parked, HOUR, &cookie));
+	ASSERT_EQ(0, break_entity(self->domain, "a", 0));
+	ASSERT_EQ(0, break_entity(self->domain, "c", 0));
+	ASSERT_EQ(0, set_parameter("parked_max", 0));
+	EXPECT_EQ(-ESTALE, token_renew(sealed, HOUR));
+	EXPECT_EQ(-ESTALE, extend_these(sealed, 0, NOWAIT, X("z")));
+	EXPECT_EQ(-ESTALE, token_park(sealed, HOUR, &unused));
+	EXPECT_EQ(-ESTALE, token_park(lost, HOUR, &unused));
+	EXPECT_EQ(-EBADFD, token_park(parked, HOUR, &unused));
+	close(claim(self->domain, &cookie));
+	close(parked);
+	close(lost);
+	close(sealed);
+}
+
+/* V2: what RENEW repeats is a duration that may be asked for. */
+TEST_F(owners, V2_RENEW_repeats_no_lease_above_the_limit)
+{
+	int token = hold_for(self->domain, "a", 100 * NSEC_PER_SEC);
+
+	ASSERT_LE(0, token);
+	EXPECT_EQ(0, token_renew(token, 0));
+	ASSERT_EQ(0, set_parameter("lease_max", 99));
+	EXPECT_EQ(-EINVAL, token_renew(token, 0));
+	EXPECT_EQ(0, token_renew(token, 99 * NSEC_PER_SEC));
+	EXPECT_EQ(0, token_renew(token, 0));
+	close(token);
 }
 
 /* Flags: each where it belongs: those of UNLOCK and INFO. */

@@ -406,14 +406,104 @@ TEST_F(entitylock, L10_number_of_a_grant_given_back_stays_used)
 	close(token);
 }
 
+/* L10: what was held before was granted by that number, too: the listing tells. */
+TEST_F(entitylock, L10_number_given_back_is_used_for_what_stays)
+{
+	int token = hold(self->domain, "a"), fresh = idle(self->domain, "d");
+	__u64 used;
+	struct trap trap;
+	struct row row;
+
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, fresh);
+	trap_extend(_metadata, &trap, token, "b", 0, NOWAIT);
+	used = token_fence(token);
+	EXPECT_EQ(-EFAULT, trap_release(_metadata, &trap, false));
+	EXPECT_GT(used, token_fence(token));
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_LE(used, row.fence);
+	trap_lock(_metadata, &trap, fresh, 0, NOWAIT);
+	used = token_fence(fresh);
+	EXPECT_EQ(-EFAULT, trap_release(_metadata, &trap, false));
+	ASSERT_TRUE(listing_find("d", &row));
+	EXPECT_LE(used, row.fence);
+	close(fresh);
+	close(token);
+}
+
+/* L2: unlocked meanwhile, the set and its modes are as they were before what fails. */
+TEST_F(entitylock, L2_unlocked_before_it_fails)
+{
+	int token = acquire_these(self->domain, 0, NOWAIT, S("a"), X("b"));
+	struct trap trap;
+
+	ASSERT_LE(0, token);
+	trap_extend(_metadata, &trap, token, "c", 0, NOWAIT);
+	EXPECT_STREQ("a b c", token_names(token));
+	ASSERT_EQ(0, unlock(token));
+	EXPECT_EQ(-EFAULT, trap_release(_metadata, &trap, false));
+	EXPECT_STREQ("a b", token_names(token));
+
+	ASSERT_EQ(0, token_lock(token, 0, NOWAIT));
+	EXPECT_STREQ("sx", token_modes(token));
+	trap_convert(_metadata, &trap, token, EXCLUSIVE, 0, NOWAIT);
+	ASSERT_EQ(0, unlock(token));
+	EXPECT_EQ(-EFAULT, trap_release(_metadata, &trap, false));
+	ASSERT_EQ(0, token_lock(token, 0, NOWAIT));
+	EXPECT_STREQ("sx", token_modes(token));
+	EXPECT_EQ(0, try_lock(self->domain, "c", EXCLUSIVE));
+
+	/* Locked again before it fails: what it holds then stays. */
+	trap_extend(_metadata, &trap, token, "c", 0, NOWAIT);
+	ASSERT_EQ(0, unlock(token));
+	ASSERT_EQ(0, token_lock(token, 0, NOWAIT));
+	EXPECT_EQ(-EFAULT, trap_release(_metadata, &trap, false));
+	EXPECT_STREQ("a b c", token_names(token));
+	EXPECT_EQ(ENTITYLOCK_HELD, token_state(token));
+	close(token);
+}
+
+/* L6: what INFO tells of the last wait stays until a verb succeeds: one that fails does not. */
+TEST_F(entitylock, L6_error_stays_when_results_cannot_be_written)
+{
+	for (int async = 0; async < 2; async++) {
+		__u32 flags = async ? ENTITYLOCK_ASYNC : 0;
+		int busy = hold(self->domain, "a"), token = idle(self->domain, "a");
+		struct trap trap;
+
+		ASSERT_LE(0, busy);
+		ASSERT_LE(0, token);
+		ASSERT_EQ(0, token_lock(token, ENTITYLOCK_ASYNC, in_ms(20)));
+		ASSERT_EQ(POLLERR, token_poll_wait(token, POLLIN));
+		ASSERT_EQ(-ETIMEDOUT, token_info(token).error);
+		EXPECT_EQ(-EAGAIN, token_lock(token, flags, NOWAIT));
+		EXPECT_EQ(-ETIMEDOUT, token_info(token).error);
+		if (!async)
+			ASSERT_EQ(0, unlock(busy));
+		trap_lock(_metadata, &trap, token, flags, FOREVER);
+		EXPECT_EQ(-EFAULT, trap_release(_metadata, &trap, false));
+		EXPECT_EQ(ENTITYLOCK_IDLE, token_state(token));
+		EXPECT_EQ(-ETIMEDOUT, token_info(token).error);
+		EXPECT_EQ(POLLERR, token_poll(token) & POLLERR);
+		if (async)
+			ASSERT_EQ(0, unlock(busy));
+		EXPECT_EQ(0, token_lock(token, 0, NOWAIT));
+		EXPECT_EQ(0, token_info(token).error);
+		close(token);
+		close(busy);
+	}
+}
+
 /* L5: a gate that is given back lets those behind it in. */
 TEST_F(entitylock, L2_gate_given_back)
 {
 	int gate = acquire_gate(self->domain, ENTITYLOCK_OPEN, NOWAIT);
+	int seen = idle(self->domain, "b");
 	struct trap lock;
 	int behind;
 
 	ASSERT_LE(0, gate);
+	ASSERT_LE(0, seen);
 	trap_lock(_metadata, &lock, gate, 0, NOWAIT);
 	behind = acquire(self->domain, "a", EXCLUSIVE, ENTITYLOCK_ASYNC, FOREVER);
 	ASSERT_LE(0, behind);
@@ -421,6 +511,9 @@ TEST_F(entitylock, L2_gate_given_back)
 	EXPECT_EQ(-EFAULT, trap_release(_metadata, &lock, false));
 	EXPECT_EQ(ENTITYLOCK_IDLE, token_state(gate));
 	EXPECT_TRUE(eventually(token_state(behind) == ENTITYLOCK_HELD));
+	/* Nor is it a change of all names. */
+	EXPECT_EQ(0, token_lock(seen, ENTITYLOCK_IF_UNCHANGED, NOWAIT));
+	close(seen);
 	close(behind);
 	close(gate);
 }

@@ -740,6 +740,54 @@ TEST_F(owners, V1_a_killed_gate)
 	close(gate);
 }
 
+struct breaker {
+	struct start_line line;
+	int domain;
+	int ret;
+};
+
+static void *break_last(void *data)
+{
+	struct breaker *breaker = data;
+
+	start_together(&breaker->line, 2);
+	breaker->ret = break_entity(breaker->domain, "00000063", 0);
+	return NULL;
+}
+
+/* V1, L2: of UNLOCK with CONSISTENT and BREAK one comes first: a refused UNLOCK drops no mark. */
+TEST_F(owners, V1_CONSISTENT_races_BREAK)
+{
+	static struct numbered many;
+	unsigned int broken = 0;
+
+	numbered_set(&many, 0, 64, EXCLUSIVE);
+	for (unsigned int i = 0; i < scaled(300, 30); i++) {
+		struct breaker breaker = { .domain = self->domain };
+		pthread_t thread;
+		int token, ret;
+
+		close(acquire_set(self->domain, many.set, 64, ROBUST, NOWAIT));
+		token = acquire_set(self->domain, many.set, 64, 0, soon());
+		ASSERT_LE(0, token);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, break_last, &breaker));
+		start_together(&breaker.line, 2);
+		ret = token_unlock(token, CONSISTENT, 0);
+		pthread_join(thread, NULL);
+		if (ret) {
+			ASSERT_EQ(-ESTALE, ret);
+			ASSERT_EQ(0, breaker.ret);
+			broken++;
+			ASSERT_TRUE(eventually(live_entities(self->domain) == 64));
+			for (unsigned int j = 0; j < 64; j++)
+				ASSERT_EQ(0, break_entity(self->domain, many.names[j], 0));
+		}
+		close(token);
+		ASSERT_TRUE(eventually(live_entities(self->domain) == 0));
+	}
+	TH_LOG("%u broken", broken);
+}
+
 /* V1: thousands of marks, each told of once. */
 TEST_F(owners, V1_many_marks)
 {

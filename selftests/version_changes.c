@@ -244,6 +244,105 @@ TEST_F(owners, V3_only_SEEN_hides_a_change)
 	close(token);
 }
 
+/* V3: INFO that fails has seen nothing, whatever cannot be written. */
+TEST_F(owners, V3_INFO_that_fails_has_not_seen)
+{
+	int token = acquire_these(self->domain, ENTITYLOCK_OPEN, NOWAIT, X("a"), X("b"));
+	struct entitylock_entity entities[2] = { 0 };
+	struct entitylock_info info = { .flags = ENTITYLOCK_SEEN };
+
+	ASSERT_LE(0, token);
+	ASSERT_EQ(0, token_label(token, "edit"));
+	ASSERT_EQ(0, other_changes(self->domain, "b"));
+	EXPECT_EQ(-EFAULT, el_ioctl(token, ENTITYLOCK_IOC_INFO,
+				    read_only_copy(&info, sizeof(info))));
+	EXPECT_EQ(-ESTALE, lock_if_unchanged(token));
+	info.label = 1;
+	info.label_len = ENTITYLOCK_LABEL_MAX;
+	EXPECT_EQ(-EFAULT, el_ioctl(token, ENTITYLOCK_IOC_INFO, &info));
+	EXPECT_EQ(-ESTALE, lock_if_unchanged(token));
+	info.label_len = 0;
+	info.entities = ptr(read_only_copy(entities, sizeof(entities)));
+	info.entity_size = sizeof(entities[0]);
+	info.capacity = 2;
+	EXPECT_EQ(-EFAULT, el_ioctl(token, ENTITYLOCK_IOC_INFO, &info));
+	EXPECT_EQ(-ESTALE, lock_if_unchanged(token));
+	/* With room for one: all is seen. */
+	info.entities = ptr(entities);
+	info.capacity = 1;
+	EXPECT_EQ(0, el_ioctl(token, ENTITYLOCK_IOC_INFO, &info));
+	EXPECT_EQ(2, info.count);
+	EXPECT_EQ(0, entities[1].version);
+	EXPECT_EQ(0, lock_if_unchanged(token));
+	close(token);
+}
+
+/* V3: 0 is no version: it is not compared, whether the caller blocks or not. */
+TEST_F(owners, V3_a_version_of_0_is_not_compared)
+{
+	int made = idle(self->domain, "a");
+	__u64 version = version_of(made);
+
+	ASSERT_LE(0, made);
+	for (unsigned int async = 0; async < 2; async++) {
+		struct entitylock_entity set[] = { X("a"), X("b") };
+		int holder = hold(self->domain, "b"), token;
+
+		ASSERT_LE(0, holder);
+		set[0].version = version;
+		token = acquire_set(self->domain, set, 2, IF_UNCHANGED | ENTITYLOCK_ASYNC, FOREVER);
+		ASSERT_LE(0, token);
+		if (async) {
+			close(holder);
+			EXPECT_TRUE(becomes(token, ENTITYLOCK_HELD));
+			EXPECT_EQ(0, token_unlock(token, UNCHANGED, 0));
+		} else {
+			/* But that of "a" is: another changes it meanwhile, once it is free. */
+			ASSERT_EQ(0, unlock(token));
+			ASSERT_EQ(0, other_changes(self->domain, "a"));
+			set[0].version = version;
+			EXPECT_EQ(-ESTALE, acquire_set(self->domain, set, 2,
+						       IF_UNCHANGED | ENTITYLOCK_ASYNC, FOREVER));
+			version = version_of(made);
+			close(holder);
+		}
+		close(token);
+	}
+	close(made);
+}
+
+/* V3: EXTEND compares names that it holds already, too. */
+TEST_F(owners, V3_EXTEND_compares_what_is_held)
+{
+	struct entitylock_entity more = S("a");
+	int token = hold(self->domain, "a");
+
+	ASSERT_LE(0, token);
+	more.version = version_of(token) + 1;
+	EXPECT_EQ(-ESTALE, token_extend(token, &more, 1, IF_UNCHANGED, NOWAIT));
+	more.version = version_of(token);
+	EXPECT_EQ(0, token_extend(token, &more, 1, IF_UNCHANGED, NOWAIT));
+	close(token);
+}
+
+/* V3: UNLOCK that ends a wait for more says of what is held whether it was changed. */
+TEST_F(owners, V3_UNCHANGED_ends_a_wait)
+{
+	int seen = idle(self->domain, "a"), busy = hold(self->domain, "b");
+	int token = hold(self->domain, "a");
+
+	ASSERT_LE(0, seen);
+	ASSERT_LE(0, busy);
+	ASSERT_LE(0, token);
+	ASSERT_EQ(0, extend_these(token, ENTITYLOCK_ASYNC, FOREVER, X("b")));
+	ASSERT_EQ(ENTITYLOCK_PENDING, token_state(token));
+	ASSERT_EQ(0, token_unlock(token, UNCHANGED, 0));
+	EXPECT_EQ(0, lock_if_unchanged(seen));
+	close(token);
+	close(busy);
+	close(seen);
+}
+
 /* V3: who has seen it while another held it has not seen what that one does until its end. */
 TEST_F(owners, V3_seen_too_early)
 {
@@ -689,10 +788,17 @@ TEST_F(owners, V3_domain_reclaim_is_a_change)
 			_exit(4);
 		close(token);
 		close(domain);
-		domain = domain_open(O_RDWR);
-		if (acquire_set(domain, &entity, 1, IF_UNCHANGED, NOWAIT) != -ESTALE)
-			_exit(2);
-		_exit(before && entity.version > before && entity.result == CHANGED ? 0 : 3);
+		/* Also where nothing was granted between two of them. */
+		for (int i = 0; i < 3; i++) {
+			domain = domain_open(O_RDWR);
+			if (acquire_set(domain, &entity, 1, IF_UNCHANGED, NOWAIT) != -ESTALE)
+				_exit(2);
+			if (!before || entity.version <= before || entity.result != CHANGED)
+				_exit(3);
+			before = entity.version;
+			close(domain);
+		}
+		_exit(0);
 	}
 	EXPECT_EQ(0, reap(pid));
 }
