@@ -77,7 +77,7 @@ static int pile_up(int domain, enum pile pile)
 			ret = share(domain, "shared");
 			break;
 		case EXTENDED:
-			if (count % 512 == 0)
+			if (count % 64 == 0)
 				token = -1;
 			numbered_set(&many, count, 1, EXCLUSIVE);
 			ret = token < 0 ? token = acquire_set(domain, many.set, 1, 0, NOWAIT) :

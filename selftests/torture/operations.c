@@ -152,15 +152,21 @@ void do_close(struct self *self, struct seat *seat)
 	seat->state = EMPTY;
 }
 
-/* Whether it still waits when this comes, nobody knows. */
+/* Whether it still waits when this comes, the number of its last grant tells. */
 static void do_give_up(struct self *self, struct seat *seat)
 {
+	__u64 fence;
 	int ret;
 
 	if (seat->base == HELD)
 		about_to_leave(seat);
 	ret = token_unlock(seat->fd, 0, 0);
 	expect(self, seat, UNLOCK, ret, ret == -EBADFD && seat->base == IDLE ? ret : 0);
+	fence = token_fence(seat->fd);
+	if (fence != seat->fence) {
+		seat->fence = fence;
+		set_copy(&seat->set, &seat->want);
+	}
 	seat->since = 0;
 	seat->state = IDLE;
 }
