@@ -20,7 +20,7 @@ vm_options = --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 vm_run = scripts/vm.sh $(vm_options)
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
-.PHONY: check bench offline torture torture-prove clean help
+.PHONY: check bench offline torture torture-prove killstorm clean help
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
 all: module userspace
@@ -99,6 +99,11 @@ torture-prove: all
 	@scripts/module.sh --out $(O)/torture/sound $(KERNEL)
 	@$(vm_run) --no-module -- selftests/torture.sh --prove $(O)/torture
 
+KILLS ?= 2000
+
+killstorm: all selftests
+	@$(vm_run) --timeout 3600 --debug-opts -- $(O)/selftests/killstorm $(KILLS)
+
 check: all selftests
 	@scripts/setup.sh check kernel-6.12 kernel-7.2
 	@scripts/check.sh $(CHECKS)
@@ -170,6 +175,7 @@ help:
 #?                      (SMALL=1: a minute, where the whole takes 6)
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
 #? make torture-prove   the torture finds the faults that it is there for
+#? make killstorm       processes that do all there is are killed, 2,000 (KILLS=)
 #? make check           style, static analysis, layouts, rules without a test
 #? make install         module, library, command and pages, for the running kernel (KERNEL=,
 #?                      KDIR=), below PREFIX (/usr/local); DESTDIR=, BUILT=1, SIGN_KEY=,
