@@ -3,6 +3,7 @@
  * Histories: what many processes did to the same names, and when, so that it can
  * be said afterwards whether locks were what they promise to be.
  *
+ *   record.c   makes one, on the loaded module, of the calls in calls.c
  *   history.c  the format: read, print
  *   grants.c   what can be said for certain of each grant
  *   rules.c    what must be true of them
