@@ -120,7 +120,7 @@ TEST_F(tracing_load, TRACE_switched_and_read_under_load)
 		loads[i] = (struct load){ .domain = self->domain, .seed = i + 1, .stop = &stop };
 		ASSERT_EQ(0, pthread_create(&loads[i].thread, NULL, load_thread, &loads[i]));
 	}
-	for (unsigned int i = 0; i < scaled(10, 3); i++) {
+	for (unsigned int i = 0; i < scaled(6, 2); i++) {
 		EXPECT_EQ(0, trace_write(self->instance, "events/entitylock/enable", "1"));
 		EXPECT_TRUE(eventually(read_trace(self->instance, &bad) > 0));
 		/* Off for a moment, emptied, or on already when it is switched on again. */
