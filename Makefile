@@ -20,7 +20,7 @@ vm_options = --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 vm_run = scripts/vm.sh $(vm_options)
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
-.PHONY: check bench offline torture torture-prove clean help
+.PHONY: check bench offline torture torture-prove killstorm histories clean help
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
 all: module userspace
@@ -99,6 +99,21 @@ torture-prove: all
 	@scripts/module.sh --out $(O)/torture/sound $(KERNEL)
 	@$(vm_run) --no-module -- selftests/torture.sh --prove $(O)/torture
 
+KILLS ?= 2000
+
+killstorm: all selftests
+	@$(vm_run) --timeout 3600 --debug-opts -- $(O)/selftests/killstorm $(KILLS)
+
+SECONDS ?= 20
+history = $(O)/histories/$(KERNEL).history
+
+# What was recorded stays there, to be looked into.
+histories: all
+	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests/histories O=$(O)
+	@$(vm_run) --timeout $$(($(SECONDS) + 600)) -- \
+		$(O)/histories/record --seconds $(SECONDS) $(ARGS) > $(history)
+	@selftests/histories/prove.sh $(O)/histories/check $(history)
+
 check: all selftests
 	@scripts/setup.sh check kernel-6.12 kernel-7.2
 	@scripts/check.sh $(CHECKS)
@@ -170,6 +185,8 @@ help:
 #?                      (SMALL=1: a minute, where the whole takes 6)
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
 #? make torture-prove   the torture finds the faults that it is there for
+#? make killstorm       processes that do all there is are killed, 2,000 (KILLS=)
+#? make histories       what many processes did, recorded (SECONDS=20) and checked afterwards
 #? make check           style, static analysis, layouts, rules without a test
 #? make install         module, library, command and pages, for the running kernel (KERNEL=,
 #?                      KDIR=), below PREFIX (/usr/local); DESTDIR=, BUILT=1, SIGN_KEY=,

@@ -55,22 +55,30 @@ FIXTURE_TEARDOWN(entitylock)
 	ground_recheck(_metadata, &self->ground);
 }
 
-/* TEST_HARNESS_MAIN with time-outs that follow the kernel's speed. */
-#define SELFTEST_MAIN							\
+/* All tests, each for at most @seconds. */
+#define SELFTESTS_RUN(argc, argv, seconds) ({				\
+	for (struct __fixture_metadata *f = __fixture_list; f; f = f->next) \
+		for (struct __test_metadata *t = f->tests; t; t = t->next) \
+			t->timeout = (seconds);				\
+	ksft_print_msg("%.1f times slower than a stock kernel, emulated\n", \
+		       speed_scale());					\
+	test_harness_run(argc, argv);					\
+})
+
+#define SELFTESTS_IN_ORDER						\
 	static void __attribute__((constructor))			\
 	__constructor_order_last(void)					\
 	{								\
 		if (!__constructor_order)				\
 			__constructor_order = _CONSTRUCTOR_ORDER_BACKWARD; \
-	}								\
+	}
+
+/* TEST_HARNESS_MAIN with time-outs that follow the kernel's speed. */
+#define SELFTEST_MAIN							\
+	SELFTESTS_IN_ORDER						\
 	int main(int argc, char **argv)					\
 	{								\
-		for (struct __fixture_metadata *f = __fixture_list; f; f = f->next) \
-			for (struct __test_metadata *t = f->tests; t; t = t->next) \
-				t->timeout = test_seconds();		\
-		ksft_print_msg("%.1f times slower than a stock kernel, emulated\n", \
-			       speed_scale());				\
-		return test_harness_run(argc, argv);			\
+		return SELFTESTS_RUN(argc, argv, test_seconds());	\
 	}
 
 #endif

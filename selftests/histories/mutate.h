@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Histories that are broken on purpose. */
+#ifndef SELFTESTS_MUTATE_H
+#define SELFTESTS_MUTATE_H
+
+#include "rules.h"
+
+/*
+ * Change @history so that it violates @rule in one place, the @nth that there is.
+ * Says on stderr which lines it changed.  False where there is no such place.
+ */
+bool mutate(struct history *history, const struct grants *grants, enum rule rule, u32 nth);
+
+#endif
