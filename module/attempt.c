@@ -99,26 +99,17 @@ static int enter(struct el_token *token, int refusal)
 }
 
 /*
- * All that an attempt may need and cannot do without, if the token is in the
- * state that it begins from.  Return: 0, -ESTALE, -EBADFD, -ENOMEM.
+ * All that an attempt for more may need and cannot do without, if the token holds
+ * something, for a time that is not over.  Return: 0, -ESTALE, -EBADFD, -ENOMEM, -ETIME.
  */
-static int prepare(struct el_token *token, u8 state, const struct el_deadline *deadline,
-		   bool async)
+static int prepare_raise(struct el_token *token, const struct el_deadline *deadline, bool async)
 {
 	int ret;
 
 	lockdep_assert_held(&token->mutex);
-	ret = el_token_check(token, state);
+	ret = el_token_check(token, ENTITYLOCK_HELD);
 	if (!ret && async)
 		ret = el_alarm_prepare(token, deadline);
-	return ret;
-}
-
-/* The same for more, which a token whose lease has run out does not get. */
-static int prepare_raise(struct el_token *token, const struct el_deadline *deadline, bool async)
-{
-	int ret = prepare(token, ENTITYLOCK_HELD, deadline, async);
-
 	return !ret && el_lease_expired(token) ? -ETIME : ret;
 }
 
@@ -608,8 +599,8 @@ int el_attempt_lock(struct el_token *token, const struct el_terms *terms,
 	}
 	mutex_lock(&token->mutex);
 	ret = check_terms(token, terms);
-	if (!ret)
-		ret = prepare(token, ENTITYLOCK_IDLE, deadline, async);
+	if (!ret && async)
+		ret = el_alarm_prepare(token, deadline);
 	if (!ret)
 		ret = set_terms(token, terms, grant);
 	if (!ret)

@@ -77,11 +77,10 @@ static void granted_after_wait(struct el_hold *hold)
 }
 
 /*
- * el_entity_grant_next - grant those whose turn has come, under the entity's lock:
- * a batch of them, and the rest is the worker's, so that nobody who releases can be
- * kept busy
+ * Grant those whose turn has come, a batch of them: the rest is the worker's, so
+ * that nobody who releases can be kept busy.
  */
-void el_entity_grant_next(struct el_domain *domain, struct el_entity *entity)
+static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
 {
 	lockdep_assert_held(&entity->lock);
 	if (likely(!entity->queue.nr_waiters) || el_break_lostwake())
@@ -89,6 +88,12 @@ void el_entity_grant_next(struct el_domain *domain, struct el_entity *entity)
 	see_to_leases(domain, entity);
 	if (el_queue_grant(&entity->queue, granted_after_wait))
 		el_entity_notice(domain, entity);
+}
+
+/* el_entity_grant_next - the same for others who have ended a hold */
+void el_entity_grant_next(struct el_domain *domain, struct el_entity *entity)
+{
+	grant_waiters(domain, entity);
 }
 
 /*
@@ -207,7 +212,7 @@ static bool reap(struct el_domain *domain, const struct el_hold *request)
 		reaped = true;
 	}
 	if (reaped)
-		el_entity_grant_next(domain, entity);
+		grant_waiters(domain, entity);
 	return reaped;
 }
 
@@ -272,7 +277,7 @@ void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how)
 		el_queue_leave(&entity->queue, hold);
 	if (hold->mode > mode)
 		lower(hold, mode, how);
-	el_entity_grant_next(hold->token->domain, entity);
+	grant_waiters(hold->token->domain, entity);
 	spin_unlock(&entity->lock);
 }
 
@@ -299,7 +304,7 @@ void el_hold_undo(struct el_hold *hold, enum el_attempt_kind kind, u32 attempt, 
 		entity->fence = max(entity->fence, hold->token->fence);
 	if (hold->mode > before)
 		lower(hold, before, how);
-	el_entity_grant_next(hold->token->domain, entity);
+	grant_waiters(hold->token->domain, entity);
 	spin_unlock(&entity->lock);
 }
 
@@ -401,7 +406,7 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 			spin_lock(&entity->lock);
 		}
 	}
-	el_entity_grant_next(domain, entity);
+	grant_waiters(domain, entity);
 	spin_unlock(&entity->lock);
 
 	if (broken)

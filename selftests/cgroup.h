@@ -26,7 +26,8 @@ static inline void group_make(struct __test_metadata *_metadata, struct cgroup *
 	strcpy(group->mount, "/tmp/entitylock.XXXXXX");
 	ASSERT_NE(NULL, mkdtemp(group->mount));
 	ASSERT_EQ(0, mount("none", group->mount, "cgroup2", 0, NULL));
-	snprintf(group->path, sizeof(group->path), "%s/entitylock", group->mount);
+	/* What a test that failed has left is in nobody's way. */
+	snprintf(group->path, sizeof(group->path), "%s/entitylock.%d", group->mount, getpid());
 	ASSERT_EQ(0, mkdir(group->path, 0700));
 }
 
