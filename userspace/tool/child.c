@@ -45,6 +45,16 @@ static void stop_here(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* What the command is to find as it was. */
+static struct sigaction pipe_before;
+
+void ignore_sigpipe(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGPIPE, &ignore, &pipe_before);
+}
+
 /* What a command is watched by while it runs. */
 enum { SIGNALS, TIMER, TOKEN, WATCHED };
 
@@ -56,6 +66,8 @@ struct watch {
 	struct pollfd pfd[WATCHED];
 	bool lost;
 	uint64_t kill_at;	/* CLOCK_MONOTONIC; ENTITYLOCK_FOREVER = never */
+	pid_t tellers[2];	/* of the loss, and of the kill */
+	int nr_tellers;
 };
 
 /* Sleeps until one of them has news, or until it is time to kill. */
@@ -100,6 +112,23 @@ static bool is_lost(const struct watch *watch)
 	       entitylock_keep(watch->pfd[TIMER].fd, watch->token) == -ESTALE;
 }
 
+/*
+ * Says something while the command runs.  In a process of its own: the standard error
+ * may be a pipe that is full, and nothing that is to be done waits for its reader.
+ */
+static void tell(struct watch *watch, const char *what)
+{
+	pid_t teller = fork();
+
+	if (!teller) {
+		close(watch->token);
+		fail(watch->request->sub, "%s", what);
+		_exit(0);
+	}
+	if (teller > 0)
+		watch->tellers[watch->nr_tellers++] = teller;
+}
+
 /* The command may do harm now: it is asked to end, also if it is stopped. */
 static void lose(struct watch *watch)
 {
@@ -107,10 +136,17 @@ static void lose(struct watch *watch)
 	watch->pfd[TIMER].fd = -1;
 	watch->pfd[TOKEN].fd = -1;
 	watch->kill_at = entitylock_deadline_in(watch->request->grace);
-	fail(watch->request->sub,
-	     "the lock is lost: it was broken, or its lease ran out and others came; ending the command");
 	kill(watch->pid, SIGTERM);
 	kill(watch->pid, SIGCONT);
+	tell(watch, "the lock is lost: it was broken, or its lease ran out and others came; ending the command");
+}
+
+/* It has not heeded that. */
+static void end(struct watch *watch)
+{
+	watch->kill_at = ENTITYLOCK_FOREVER;
+	kill(watch->pid, SIGKILL);
+	tell(watch, "the command did not end; killing it");
 }
 
 /* Watches until the command has ended; returns its wait status. */
@@ -126,11 +162,8 @@ static int attend(struct watch *watch)
 			return status;
 		if (!watch->lost && is_lost(watch))
 			lose(watch);
-		if (entitylock_deadline_in(0) >= watch->kill_at) {
-			fail(watch->request->sub, "the command did not end; killing it");
-			kill(watch->pid, SIGKILL);
-			watch->kill_at = ENTITYLOCK_FOREVER;
-		}
+		if (entitylock_deadline_in(0) >= watch->kill_at)
+			end(watch);
 	}
 }
 
@@ -198,6 +231,7 @@ static bool start(struct watch *watch)
 	}
 	if (!watch->pid) {
 		sigaction(SIGCHLD, &chld, NULL);
+		sigaction(SIGPIPE, &pipe_before, NULL);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		become(watch->request, watch->token);
 	}
@@ -220,10 +254,10 @@ static bool give_back(const struct watch *watch, bool done)
 	else
 		err = entitylock_unlock(watch->token, 0, done && request->consistent
 							 ? ENTITYLOCK_CONSISTENT : 0);
+	close(watch->token);
 	if (!err && leave)
 		fail(request->sub,
 		     "the command did not succeed: what it locked exclusively is marked as abandoned");
-	close(watch->token);
 	return err == -ESTALE;
 }
 
@@ -277,6 +311,8 @@ int run_command(const struct request *request, int token, uint32_t result, bool 
 		watch.lost = true;
 		fail(request->sub, "the lock was lost before the command had ended");
 	}
+	while (watch.nr_tellers)
+		waitpid(watch.tellers[--watch.nr_tellers], NULL, 0);
 	if (watch.lost)
 		return EXIT_LOST;
 	return WIFEXITED(status) ? WEXITSTATUS(status)

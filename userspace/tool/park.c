@@ -157,6 +157,7 @@ int claim_main(int argc, char **argv)
 	status = request_parse(&request, &claim, argc, argv);
 	if (status != PARSED)
 		return status;
+	ignore_sigpipe();
 	token = claim_token(&request);
 	if (token < 0)
 		return EXIT_OWN_FAILURE;

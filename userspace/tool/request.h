@@ -150,6 +150,12 @@ int request_refused(const struct request *request, int error);
 /* Says why a command could not be executed; the exit status. */
 int exec_failed(const struct request *request, int error);
 
+/*
+ * From now on a message, or output, that nobody reads is no reason to end: whoever has
+ * a lock sees to it first.  The command finds SIGPIPE as it was.  To be called once.
+ */
+void ignore_sigpipe(void);
+
 /* Says what of a token's entities, or gate, is abandoned, if @result says so. */
 void tell_abandoned(const struct request *request, int token, uint32_t result);
 
