@@ -152,6 +152,34 @@ signals()
 	exec 3>&-
 }
 
+# What the kernel sends to entitylock alone: its session's terminal is gone, or a timer
+# that it was started with has run down.
+signals_of_the_kernel()
+{
+	local leader='
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if not pid:
+    os.execvp("entitylock", ["entitylock", "run", "x", "--"] + sys.argv[1:])
+while not os.path.exists("ready"):
+    time.sleep(0.05)
+os.close(terminal)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
+	local timer='
+import os, signal, sys
+signal.setitimer(signal.ITIMER_REAL, 5)
+os.execvp("entitylock", ["entitylock", "run", "x", "--"] + sys.argv[1:])'
+
+	rm -f ready
+	is 'a terminal that hangs up' "$(status timeout 60 python3 -c "$leader" \
+		bash -c 'trap "exit 33" HUP; touch ready; while :; do sleep 0.05; done')" 33
+	soon is_gone x
+	result $? 'then all is free'
+	is 'an alarm from before' "$(status timeout 60 python3 -c "$timer" \
+		bash -c 'trap "exit 33" ALRM; while :; do sleep 0.05; done')" 33
+	soon is_gone x
+}
+
 # Signals while it waits for the lock.
 signals_in_wait()
 {
@@ -238,6 +266,7 @@ bad_input
 device
 descriptors
 signals
+signals_of_the_kernel
 signals_in_wait
 job_control
 gate

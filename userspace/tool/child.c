@@ -88,6 +88,17 @@ static void sleep_until_news(struct watch *watch)
 		watch->pfd[i].revents = 0;
 }
 
+/*
+ * Whether a key of the terminal sent it, to the whole foreground: the command has it as
+ * well.  What else the kernel sends is for this process: HUP when the terminal hangs up,
+ * if it leads the session, CONT behind that, and ALRM of a timer that it was started with.
+ */
+static bool is_of_key(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code > 0 && (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT ||
+				      info->ssi_signo == SIGTSTP);
+}
+
 /* Reads one signal, and passes it on if it is for the command. */
 static void pass_signal(const struct watch *watch)
 {
@@ -96,8 +107,7 @@ static void pass_signal(const struct watch *watch)
 	if (read(watch->pfd[SIGNALS].fd, &info, sizeof(info)) != sizeof(info) ||
 	    info.ssi_signo == SIGCHLD)
 		return;
-	/* What the terminal sent has reached the command as well. */
-	if (info.ssi_code <= 0)
+	if (!is_of_key(&info))
 		kill(watch->pid, (int)info.ssi_signo);
 	if (info.ssi_signo == SIGTSTP)
 		stop_here();
