@@ -5,6 +5,9 @@
   lock NAME    lock it, and keep it
   call NAME    the same, blocked in the ioctl itself
   gate         take the gate
+  inherit      take over the token of "entitylock run --inherit"
+  extend NAME  wait in vain for more, which another has, for a moment
+  park         park the last token, and print its cookie
   send         put the last token into a socket that nobody reads, and close it
   thread STEP  do it in another thread, which may block
   reuse PID    have a child of that id, which is free, and is called sleep
@@ -13,6 +16,7 @@
   sleep        for ever
 """
 import ctypes
+import errno
 import fcntl
 import os
 import signal
@@ -28,16 +32,37 @@ EXCLUSIVE = 2
 FOREVER = 2**64 - 1
 SYS_CLONE3 = 435
 ACQUIRE = struct.Struct("=IIQIIQQQQII")
+OPTIONS = struct.Struct("=IIQQQII")
 IOC_ACQUIRE = 3 << 30 | ACQUIRE.size << 16 | 0xE1 << 8 | 1
 
 domain = library.entitylock_open(None, os.O_RDWR)
 tokens, sockets = [], []
 
 
+def exclusive(text):
+    return ctypes.create_string_buffer(struct.pack(
+        "=QIIQII", ctypes.addressof(text), len(text.value), EXCLUSIVE, 0, 0, 0))
+
+
+def extend(name):
+    text = ctypes.create_string_buffer(name)
+    library.entitylock_deadline_in.restype = ctypes.c_uint64
+    deadline = library.entitylock_deadline_in(ctypes.c_uint64(50000000))
+    options = OPTIONS.pack(OPTIONS.size, 0, deadline, 0, 0, 0, 0)
+    error = library.entitylock_extend(tokens[-1], exclusive(text), 1, options, None)
+    assert error == -errno.ETIMEDOUT, error
+
+
+def park():
+    cookie = ctypes.create_string_buffer(16)
+    error = library.entitylock_park(tokens[-1], ctypes.c_uint64(3600 * 10**9), cookie)
+    assert not error, error
+    print(cookie.raw.hex())
+
+
 def call(name):
     text = ctypes.create_string_buffer(name)
-    entity = ctypes.create_string_buffer(struct.pack(
-        "=QIIQII", ctypes.addressof(text), len(name), EXCLUSIVE, 0, 0, 0))
+    entity = exclusive(text)
     argument = bytearray(ACQUIRE.pack(0, 1, ctypes.addressof(entity), len(entity.raw) - 1, 0, 0,
                                       FOREVER, 0, 0, 0, 0))
     return fcntl.ioctl(domain, IOC_ACQUIRE, argument)
@@ -70,6 +95,12 @@ def step(steps):
         tokens.append(call(steps.pop(0).encode()))
     elif word == "gate":
         tokens.append(library.entitylock_gate(domain, None, None))
+    elif word == "inherit":
+        tokens.append(int(os.environ["ENTITYLOCK_FD"]))
+    elif word == "extend":
+        extend(steps.pop(0).encode())
+    elif word == "park":
+        park()
     elif word == "send":
         send()
     elif word == "reuse":

@@ -121,6 +121,31 @@ descriptors()
 	result $? 'free when that has ended'
 }
 
+# Of all threads of a process, in hundredths of a second.
+ticks()	{ awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
+
+# The token reports POLLERR then, and goes on to.
+inherited_and_waited_in_vain()
+{
+	local other holder before
+
+	entitylock run y -- sleep 1000 &
+	other=$!
+	soon exists y
+	entitylock run --inherit x -- "$here/holder.py" inherit extend y touch failed sleep 2> err &
+	holder=$!
+	soon test -e failed
+	before=$(ticks $holder)
+	sleep 2
+	[ $(($(ticks $holder) - before)) -lt 50 ]
+	result $? 'what failed for a command that has inherited the lock costs no time'
+	entitylock break x
+	wait $holder
+	is 'and a loss is found still' $? 123
+	kill $other
+	wait $other
+}
+
 # Signals to the command itself, while its child runs.
 signals()
 {
@@ -265,6 +290,7 @@ names
 bad_input
 device
 descriptors
+inherited_and_waited_in_vain
 signals
 signals_of_the_kernel
 signals_in_wait

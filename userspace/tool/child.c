@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -113,10 +114,33 @@ static void pass_signal(const struct watch *watch)
 		stop_here();
 }
 
+/*
+ * What tells of a change of the token once.  The token itself goes on to report POLLERR
+ * when a command that has inherited it has waited in vain for more.
+ */
+static int watch_token(int token)
+{
+	struct epoll_event event = { .events = EPOLLET };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd >= 0 && !epoll_ctl(fd, EPOLL_CTL_ADD, token, &event))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool has_hung_up(const struct watch *watch)
+{
+	struct epoll_event event;
+
+	return watch->pfd[TOKEN].revents &&
+	       epoll_wait(watch->pfd[TOKEN].fd, &event, 1, 0) == 1 && event.events & EPOLLHUP;
+}
+
 /* Renews the lease if it is time; whether the lock is found lost. */
 static bool is_lost(const struct watch *watch)
 {
-	if (watch->pfd[TOKEN].revents & POLLHUP)
+	if (has_hung_up(watch))
 		return true;
 	return watch->pfd[TIMER].revents &&
 	       entitylock_keep(watch->pfd[TIMER].fd, watch->token) == -ESTALE;
@@ -279,7 +303,7 @@ static bool begin(struct watch *watch, uint32_t result, bool keep)
 	struct entitylock_info info = {
 		.label = (uintptr_t)label, .label_len = ENTITYLOCK_LABEL_MAX,
 	};
-	int err, timer = -1;
+	int err, change, timer = -1;
 
 	err = entitylock_info(watch->token, &info);
 	if (err) {
@@ -299,9 +323,14 @@ static bool begin(struct watch *watch, uint32_t result, bool keep)
 			return false;
 		}
 	}
+	change = watch_token(watch->token);
+	if (change < 0) {
+		fail(sub, "cannot watch the lock: %s", strerror(errno));
+		return false;
+	}
 	watch->robust = info.flags & ENTITYLOCK_ROBUST;
 	watch->pfd[TIMER] = (struct pollfd) { .fd = timer, .events = POLLIN };
-	watch->pfd[TOKEN] = (struct pollfd) { .fd = watch->token };
+	watch->pfd[TOKEN] = (struct pollfd) { .fd = change, .events = POLLIN };
 	return start(watch);
 }
 

@@ -386,8 +386,10 @@ int entitylock_renew(int token, uint64_t lease);
  * lease.  Nothing is renewed unless the caller's loop runs: a lease says that
  * somebody is at work.
  *
- * To learn of a loss at once, and not at the next third, poll the token as
- * well, with no events: POLLHUP is reported in any case.
+ * To learn of a loss at once, and not at the next third, watch the token as
+ * well, in an epoll(7) with EPOLLET and no other events: POLLHUP is reported in
+ * any case.  So is POLLERR, and it stays, when the token's last wait failed, also
+ * while it is held: a level-triggered poll would not sleep any more.
  *
  * Close the timer when it is no longer needed; it does not refer to the token.
  *
