@@ -136,6 +136,9 @@ int domain_refused(const struct request *request, const char *what,
  */
 int request_lock(struct request *request, uint32_t *result, int *status);
 
+/* Whether there may be a lease so long in the domain; if not, after a message. */
+bool lease_fits(const struct request *request, int domain);
+
 /* Makes a token of the request, with @flags; returns it, or a negative errno. */
 int request_acquire(struct request *request, int domain, uint32_t flags,
 		    struct entitylock_grant *grant);
