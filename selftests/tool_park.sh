@@ -51,6 +51,10 @@ park()
 	release
 	is 'nobody learns of the cookie' "$(entitylock park --lease 1000 x 2> err > /dev/full; echo $?)" 125
 	is 'nobody learns of the cookie: nothing stays parked' "$(cell x 1)" ''
+	{ soon test -e closed; entitylock park --lease 1000 x 2> err; echo $? > left; } |
+		(exec 0<&-; touch closed; soon test -s left)
+	is 'nobody reads the cookie' "$(cat left)" 125
+	is 'nobody reads the cookie: nothing stays parked' "$(cell x 1)" ''
 }
 
 # What the one who has parked it has tried before does not matter, nor what cannot be done.

@@ -87,6 +87,7 @@ int park_main(int argc, char **argv)
 		return status;
 	if (!request.lease)
 		return fail_usage("park", "there is no --lease: how long to keep the lock");
+	ignore_sigpipe();
 	token = request_lock(&request, &result, &status);
 	return token < 0 ? status : park_token(&request, token);
 }
