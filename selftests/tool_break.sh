@@ -142,7 +142,7 @@ bad_input()
 	own_failure 'empty name' 'empty' break ''
 	own_failure 'a name and the gate' 'the gate has no name' break --gate x
 	own_failure 'a mode' "'-s' is not known" break -s x
-	for n in '' -1 0x1 1.0 18446744073709551616; do
+	for n in '' 0 00 -1 0x1 1.0 18446744073709551616; do
 		own_failure "fence '$n'" 'no fence' break --fence "$n" x
 	done
 	is 'a name like an option' "$(status entitylock break -- --gate)" 125

@@ -25,6 +25,17 @@ static int set_number(const char *sub, uint64_t *number, const char *text,
 	return fail(sub, "'%s' is no %s; give the number as it was printed", text, what);
 }
 
+/* To the module 0 means whoever holds: that is not what one asks for who gives a number. */
+static int set_fence(struct request *request, const char *text)
+{
+	int status = set_number(request->sub, &request->fence, text, "fence");
+
+	if (status == PARSED && !request->fence)
+		return fail(request->sub,
+			    "'0' is no fence: nobody has held it; leave --fence out to break whoever holds");
+	return status;
+}
+
 static int set_lease(struct request *request, const char *text)
 {
 	int status = set_seconds(request->sub, &request->lease, text);
@@ -251,7 +262,7 @@ int take_option(struct parser *parser, int code)
 		request->since_given = true;
 		return set_number(request->sub, &request->since, optarg, "version");
 	case OPTION_FENCE:
-		return set_number(request->sub, &request->fence, optarg, "fence");
+		return set_fence(request, optarg);
 	case OPTION_DOMAIN:
 		return set_domain(request, optarg);
 	case OPTION_DOMAIN_FD:
