@@ -88,6 +88,11 @@ result $? 'what is typed is echoed again'
 mux send-keys 'clear; TERM=dumb entitylock top -n 1 | head -n 1' Enter
 soon shows '^entities'
 result $? 'plain on a dumb terminal'
+mux send-keys 'clear; entitylock top -n 1 | head -n 1; entitylock top -n 1' Enter
+soon lines_are '^entities' 2
+result $? 'a number of rounds: they stay'
+soon line_is 2 '^entities'
+result $? 'as if it were no terminal'
 mux kill-server
 # shellcheck disable=SC2046  # a word an id
 kill $(jobs -p)
