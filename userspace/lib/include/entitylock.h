@@ -776,19 +776,25 @@ int entitylock_send(int sock, int fd, const void *data, size_t len);
  *	NULL: one byte is read and dropped, as sent with a length of 0.
  *
  * A stream does not keep messages apart: there exactly *@len bytes are read,
- * and both ends must agree on the number.  The peer chooses what it sends: no
- * descriptor stays open but the one token that is returned.
+ * and both ends must agree on the number.  For those that are not there yet the
+ * call waits, in spite of signals, unless @sock is non-blocking, and for each
+ * part of them as long as its SO_RCVTIMEO says.  If they do not come, the stream
+ * is out of step: close it.  From a peer that is not trusted take sequenced
+ * packets, which come whole.
+ *
+ * The peer chooses what it sends: no descriptor stays open but the one token that
+ * is returned.
  *
  * Return: a token fd, or
  * -ENODATA: the other end is closed and nothing is left to read;
  * -EBADMSG: the message carried no descriptor, several, or fewer bytes than
- *	expected; it is lost;
+ *	expected, or not all of them in time; it is lost;
  * -ENOTTY: it carried a descriptor that is not a token;
  * -EMFILE: the caller has no room for more descriptors, or may not have this
  *	one; the message is lost;
  * -EMSGSIZE: a packet of more than *@len bytes, it is lost;
  * -EINVAL: *@len is 0;
- * -EAGAIN: @sock is non-blocking and there is nothing now;
+ * -EAGAIN: @sock is non-blocking, or its time is over, and there is nothing;
  * -EINTR: a signal handler ran, nothing was received;
  * -ECONNRESET, -ENOTCONN, -ENOTSOCK, -EBADF, -ENOMEM.
  */
