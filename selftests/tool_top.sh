@@ -37,7 +37,7 @@ is 'a line between' "$(grep -c '^$' out)" 1
 matches 'rates' "$(entitylock top -n 2 -i 2 | grep entities | tail -n 1 & for _ in {1..5}; do entitylock run z -- true; done; wait $!)" 'grants [1-9][0-9.]*/s'
 is 'JSON' "$(entitylock top -n 2 -i 0.2 --json | "$here/schema.py" top)" 2
 rm out
-entitylock top > out &
+env --default-signal=INT entitylock top > out &
 top=$!
 soon test -s out
 kill -INT $top

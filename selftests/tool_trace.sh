@@ -15,7 +15,7 @@ has_lines()	{ [ "$(wc -l < out)" = "$1" ]; }
 # trace OPTION...: in the background, until it does; its id is $tracer
 trace()
 {
-	entitylock trace "$@" > out 2> err &
+	env --default-signal=INT entitylock trace "$@" > out 2> err &
 	tracer=$!
 	soon enabled $tracer
 }
@@ -104,7 +104,7 @@ sums()
 {
 	local other
 
-	entitylock trace --by process --json > processes &
+	env --default-signal=INT entitylock trace --by process --json > processes &
 	other=$!
 	trace --by entity --json
 	soon enabled $other
