@@ -94,6 +94,25 @@ bad_input()
 	is '--help to a full disk' "$(entitylock run --help 2> err > /dev/full; echo $?)" 125
 }
 
+# What is given back in a message cannot harm a terminal.
+escaped()
+{
+	local e=$'\e[31m' n=0 arguments
+
+	for arguments in "run -w $e x -- true" "run -E $e x -- true" "run $e$(printf 'n%.0s' {1..300}) -- true" \
+		"run x -- $e" "run --$e x -- true" "run -$e x -- true" "wait --since $e x" \
+		"ls $e" "$e" "domain $e" "domain create --mode $e x -- true" "top -n $e" "top --sort $e" \
+		"trace --longer-than $e" "ls --domain-fd $e" "break --fence $e x" "ls --domain $e"; do
+		# shellcheck disable=SC2086  # several words
+		entitylock $arguments > out 2> err
+		says "escaped: entitylock ${arguments//$'\e'/ESC}" '.x1b'
+		! grep -q $'\e' err || n=$((n + 1))
+	done
+	is 'no message has a control byte' $n 0
+	is 'what is too long is cut' "$(entitylock run -w "$(printf 'n%.0s' {1..300})" x -- true 2>&1 | grep -o 'n*\.\.\.')" \
+		"$(printf 'n%.0s' {1..255})..."
+}
+
 # In a mount namespace of its own, where the device is something else.
 device()
 {
@@ -288,6 +307,7 @@ statuses
 conflicts
 names
 bad_input
+escaped
 device
 descriptors
 inherited_and_waited_in_vain

@@ -224,7 +224,8 @@ static bool export_lock(const struct request *request, const struct entitylock_i
 
 int exec_failed(const struct request *request, int error)
 {
-	fail(request->sub, "cannot execute '%s': %s", request->command[0], strerror(error));
+	fail(request->sub, "cannot execute '%s': %s", escaped(request->command[0]),
+	     strerror(error));
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 }
 
