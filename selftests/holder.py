@@ -5,6 +5,8 @@
   lock NAME    lock it, and keep it
   call NAME    the same, blocked in the ioctl itself
   gate         take the gate
+  chain N      N processes, each but one waits for what the one before has locked:
+               link1, link2 and so on
   inherit      take over the token of "entitylock run --inherit"
   extend NAME  wait in vain for more, which another has, for a moment
   park         park the last token, and print its cookie
@@ -29,6 +31,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 library = ctypes.CDLL(os.path.join(HERE, "../build/userspace/libentitylock.so.0"))
 EXCLUSIVE = 2
+ASYNC = 1
 FOREVER = 2**64 - 1
 SYS_CLONE3 = 435
 ACQUIRE = struct.Struct("=IIQIIQQQQII")
@@ -51,6 +54,19 @@ def extend(name):
     options = OPTIONS.pack(OPTIONS.size, 0, deadline, 0, 0, 0, 0)
     error = library.entitylock_extend(tokens[-1], exclusive(text), 1, options, None)
     assert error == -errno.ETIMEDOUT, error
+
+
+def chain(length):
+    options = OPTIONS.pack(OPTIONS.size, ASYNC, FOREVER, 0, 0, 0, 0)
+    for number in range(length):
+        ready, done = os.pipe()
+        if not os.fork():
+            for name in (b"link%d" % (number + 1), b"link%d" % number)[:number + 1]:
+                library.entitylock_acquire(domain, name, ctypes.c_size_t(len(name)), EXCLUSIVE,
+                                           options, None)
+            os.write(done, b"x")
+            signal.pause()
+        os.read(ready, 1)
 
 
 def park():
@@ -95,6 +111,8 @@ def step(steps):
         tokens.append(call(steps.pop(0).encode()))
     elif word == "gate":
         tokens.append(library.entitylock_gate(domain, None, None))
+    elif word == "chain":
+        chain(int(steps.pop(0)))
     elif word == "inherit":
         tokens.append(int(os.environ["ENTITYLOCK_FD"]))
     elif word == "extend":
