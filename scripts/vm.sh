@@ -112,7 +112,7 @@ initramfs
 	echo "modules='$([ ! -e "$dir/modules" ] || readlink -f "$dir/modules")'"
 	echo "export ENTITYLOCK_KERNEL=$kernel"
 } > "$run/env"
-echo "$*" > "$run/cmd"
+printf '%s\n' "$*" > "$run/cmd"
 cp "$top/scripts/vm-guest.sh" "$run/guest"
 : > "$run/out"
 : > "$run/err"
