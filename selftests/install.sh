@@ -115,7 +115,7 @@ uninstalled()
 	getent group entitylock > /dev/null
 	result $? 'uninstalled, while loaded: the group stays'
 	rmmod entitylock
-	useradd -M -g entitylock first
+	useradd --system -g entitylock first
 	is 'uninstalled, the group in use' "$(status make_ uninstall)" 0
 	says 'uninstalled, the group in use: message' 'the group entitylock stays'
 	userdel first
