@@ -371,7 +371,7 @@ int entitylock_extend(int token, struct entitylock_entity *set,
  * -EPERM: the token is sealed;
  * -EBADFD: the token is idle;
  * -ESTALE: the token is lost: another holds what it held;
- * -EBADF, -ENOTTY: not a token fd, or a module without leases.
+ * -EBADF, -ENOTTY: not a token fd, or a module without leases; -ENOMEM.
  */
 int entitylock_renew(int token, uint64_t lease);
 
@@ -532,7 +532,8 @@ int entitylock_break(int domain, const void *name, size_t len, uint32_t flags,
  *
  * Return: 0, or
  * -EINVAL: bad flag, entity size or reserved field;
- * -EBADF, -ENOTTY: not a token fd; -EFAULT.
+ * -E2BIG: an entity size above a page;
+ * -EBADF, -ENOTTY: not a token fd; -EFAULT, -ENOMEM.
  */
 int entitylock_info(int token, struct entitylock_info *info);
 
@@ -568,7 +569,8 @@ int entitylock_seen(int token, struct entitylock_entity *set, unsigned int count
  * -ECANCELED: cancelled, or the token is idle for another reason;
  * -ESTALE: the token is lost, or an entity changed (ENTITYLOCK_IF_UNCHANGED);
  * whatever else the request failed with;
- * -EBADF, -ENOTTY: not a token fd.
+ * -EBADF, -ENOTTY: not a token fd;
+ * -ENOMEM: it cannot be told now, ask again.
  */
 int entitylock_outcome(int token, struct entitylock_grant *grant);
 
