@@ -172,11 +172,12 @@ static void lose(struct watch *watch)
 	watch->kill_at = entitylock_deadline_in(watch->request->grace);
 	kill(watch->pid, SIGTERM);
 	kill(watch->pid, SIGCONT);
-	tell(watch, "the lock is lost: it was broken, or its lease ran out and others came; ending the command");
+	tell(watch,
+	     "the lock is lost: it was broken, or its lease ran out and others came; ending the command");
 }
 
 /* It has not heeded that. */
-static void end(struct watch *watch)
+static void finish_off(struct watch *watch)
 {
 	watch->kill_at = ENTITYLOCK_FOREVER;
 	kill(watch->pid, SIGKILL);
@@ -197,7 +198,7 @@ static int attend(struct watch *watch)
 		if (!watch->lost && is_lost(watch))
 			lose(watch);
 		if (entitylock_deadline_in(0) >= watch->kill_at)
-			end(watch);
+			finish_off(watch);
 	}
 }
 
