@@ -59,6 +59,8 @@ tarball=$(readlink -f "$cache/source/linux-source.tar.xz")
 source=${tarball%.tar.xz}
 if [ ! -d "$source" ]; then
 	say "unpacking ${tarball##*/}"
+	# Left by one that was killed: this is done under the lock only.
+	rm -rf "$cache"/source/tmp.*
 	unpacked=$(mktemp -d "$cache/source/tmp.XXXXXX")
 	tar -xJf "$tarball" -C "$unpacked" --strip-components=1
 	know_apic_timer "$unpacked/arch/x86/kernel/apic/apic.c"

@@ -25,7 +25,7 @@ remove()
 	if [ -e /sys/module/entitylock ]; then
 		say "the module is still loaded, and its group stays: modprobe -r entitylock, and again"
 	elif getent group entitylock > /dev/null; then
-		groupdel entitylock
+		groupdel entitylock || say "the group entitylock stays: it is a user's first"
 	fi
 }
 

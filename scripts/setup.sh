@@ -362,8 +362,21 @@ part()
 if ! mkdir -p "$cache" || [ ! -w "$cache" ]; then
 	die "$cache cannot be written: run as root"
 fi
-# Beside the cache, so that what is ready is moved in by a rename.
-tmp=$(mktemp -d "$cache/tmp.XXXXXX")
+# Within the cache, so that what is ready is moved to its place by a rename.  It is locked
+# while it is used; what one that was killed has left is not.
+make_tmp()
+{
+	exec 7> "$cache/lock.setup"
+	flock 7
+	for left in "$cache"/setup.*; do
+		[ ! -d "$left" ] || flock -n "$left" rm -rf --one-file-system "$left" || :
+	done
+	tmp=$(mktemp -d "$cache/setup.XXXXXX")
+	exec 8< "$tmp"
+	flock 8
+	exec 7>&-
+}
+make_tmp
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM HUP
 

@@ -67,16 +67,28 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 # /dev/kvm may be there and not work, or hang: believe a machine that booted.
+probe_kvm()
+{
+	if "$0" --kernel "$kernel" --accel kvm --timeout 15 --no-module -- true > /dev/null 2>&1; then
+		echo kvm
+	else
+		echo tcg
+	fi
+}
+
+# Of two at a time the second waits for what the first finds out.
 find_accel()
 {
 	[ -w /dev/kvm ] || { echo tcg; return; }
 	verdict=$cache/accel-$(uname -r)
 	if [ ! -e "$verdict" ]; then
-		if "$0" --kernel "$kernel" --accel kvm --timeout 15 --no-module -- true > /dev/null 2>&1; then
-			echo kvm > "$verdict"
-		else
-			echo tcg > "$verdict"
-		fi
+		(
+			flock 9
+			[ -e "$verdict" ] || {
+				probe_kvm > "$verdict.new" 9>&-
+				mv "$verdict.new" "$verdict"
+			}
+		) 9> "$cache/lock.accel"
 	fi
 	cat "$verdict"
 }
@@ -112,7 +124,7 @@ initramfs
 	echo "modules='$([ ! -e "$dir/modules" ] || readlink -f "$dir/modules")'"
 	echo "export ENTITYLOCK_KERNEL=$kernel"
 } > "$run/env"
-echo "$*" > "$run/cmd"
+printf '%s\n' "$*" > "$run/cmd"
 cp "$top/scripts/vm-guest.sh" "$run/guest"
 : > "$run/out"
 : > "$run/err"

@@ -288,6 +288,7 @@ BAD(INFO, entitylock_info, entities, null, 0, EFAULT);
 BAD(INFO, entitylock_info, entities, unreadable, NO_ADDRESS, EFAULT);
 BAD(INFO, entitylock_info, entity_size, 0, 0, EINVAL);
 BAD(INFO, entitylock_info, entity_size, smaller, SHORT_ENTITY, EINVAL);
+BAD(INFO, entitylock_info, entity_size, large, 1 << 20, E2BIG);
 BAD(INFO, entitylock_info, label, null, 0, EFAULT);
 BAD(INFO, entitylock_info, label, unreadable, NO_ADDRESS, EFAULT);
 BAD(INFO, entitylock_info, reserved, 1, 1, EINVAL);

@@ -115,6 +115,10 @@ uninstalled()
 	getent group entitylock > /dev/null
 	result $? 'uninstalled, while loaded: the group stays'
 	rmmod entitylock
+	useradd --system -g entitylock first
+	is 'uninstalled, the group in use' "$(status make_ uninstall)" 0
+	says 'uninstalled, the group in use: message' 'the group entitylock stays'
+	userdel first
 	is 'uninstalled' "$(status make_ uninstall)" 0
 	is 'uninstalled: no group' "$(getent group entitylock)" ''
 	is 'uninstalled: not found by name' "$(status modinfo -n entitylock)" 1

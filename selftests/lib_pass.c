@@ -234,13 +234,12 @@ TEST_F(entitylock, stream_in_pieces)
 
 	for (i = 0; i < sizeof(from); i++)
 		from[i] = (char)(i * 7 + (i >> 8));
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sock));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	fcntl(sock[0], F_SETFL, O_NONBLOCK);
 	sender.sock = sock[0];
 	sender.token = hold(self->domain, "x");
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_large, &sender));
-	do {
-		token = entitylock_recv(sock[1], to, &len);
-	} while (token == -EAGAIN);
+	token = entitylock_recv(sock[1], to, &len);
 	ASSERT_LE(0, token);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, sender.ret);
@@ -257,6 +256,33 @@ TEST_F(entitylock, stream_in_pieces)
 	EXPECT_EQ(-EBADMSG, entitylock_recv(sock[1], to, &len));
 	EXPECT_EQ(4, len);
 	close(sock[1]);
+}
+
+/* The rest never comes: who reads does not wait longer than the socket does. */
+TEST_F(entitylock, stream_that_stalls)
+{
+	const struct timeval shortly = { .tv_usec = 50000 };
+	int sock[2], token, i;
+	char data[4];
+	size_t len;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+		if (i)
+			setsockopt(sock[1], SOL_SOCKET, SO_RCVTIMEO, &shortly, sizeof(shortly));
+		else
+			fcntl(sock[1], F_SETFL, O_NONBLOCK);
+		token = hold(self->domain, "x");
+		ASSERT_EQ(0, entitylock_send(sock[0], token, "123", 3));
+		close(token);
+		len = sizeof(data);
+		EXPECT_EQ(-EBADMSG, entitylock_recv(sock[1], data, &len));
+		EXPECT_EQ(sizeof(data), len);
+		/* Nobody has it any more. */
+		EXPECT_EQ(0, try_lock(self->domain, "x", EXCLUSIVE));
+		close(sock[0]);
+		close(sock[1]);
+	}
 }
 
 static void nothing(int sig)

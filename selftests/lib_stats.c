@@ -60,6 +60,25 @@ TEST_F(entitylock, STATS_of_any_domain_fd)
 	close(domain);
 }
 
+static void *ask_when_cancelled(void *arg)
+{
+	static struct entitylock_stats stats;
+
+	pthread_cancel(pthread_self());
+	return entitylock_stats(*(int *)arg, &stats) ? arg : NULL;
+}
+
+/* Cancelled while it reads, a thread would leave the file open. */
+TEST_F(entitylock, STATS_no_cancellation_point)
+{
+	pthread_t thread;
+	void *result;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, ask_when_cancelled, &self->domain));
+	ASSERT_EQ(0, pthread_join(thread, &result));
+	EXPECT_EQ(NULL, result);
+}
+
 TEST(STATS_errors)
 {
 	struct entitylock_stats stats = { .grants = 7 };

@@ -77,6 +77,29 @@ chain()
 	is 'a name that is free' "$(entitylock blockers nothing)" 'free: nobody holds it, and nobody waits'
 }
 
+# A listing may miss what comes while the table of entities grows.
+whole_tree()
+{
+	entitylock blockers link60 > out
+	[ "$(wc -l < out)" = 102 ]
+}
+
+# Anybody can make one that is longer than the stack is deep.
+long_chain()
+{
+	setsid "$here/holder.py" chain 60 touch chained sleep &
+	local holder=$!
+	soon test -e chained
+	soon whole_tree
+	result $? 'a long chain: as deep as it goes'
+	is 'a long chain: its end' "$(grep -c ': and so on$' out) $(tail -n 1 out | grep -c ': and so on$')" '1 1'
+	entitylock blockers --json link60 > json
+	is 'a long chain: JSON' "$("$here/schema.py" blockers < json)" 1
+	is 'a long chain: JSON: its end' "$(grep -o '"cut": true' json | wc -l)" 1
+	kill -- -$holder
+	wait
+}
+
 # More than a listing shows.
 long_queue()
 {
@@ -107,6 +130,7 @@ bad_input()
 deadlock
 gate
 chain
+long_chain
 long_queue
 bad_input
 finish

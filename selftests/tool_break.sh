@@ -7,6 +7,8 @@
 . "$(dirname "$0")/tool.sh"
 
 both_hold()	{ [ "$(cell x 4)" = 2 ]; }
+is_no_process()	{ ! kill -0 "$1" 2> err; }
+is_marked()	{ [ "$(cell "$1" 8)" = abandoned ]; }
 as_nobody()	{ setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 
 # held OPTION...: runs a command that holds x until it is ended
@@ -86,6 +88,50 @@ gate()
 	is 'the mark of the gate' "$(status entitylock break --gate)" 0
 }
 
+# Whoever reads the messages may be gone, or busy: the command is ended all the same.
+nobody_reads()
+{
+	rm -f pid
+	{ entitylock run x -- sh -c 'exec 2> /dev/null; echo $$ > pid; exec sleep 1000'; echo $? > status; } 2>&1 |
+		(exec 0<&-; touch closed; soon test -s status) &
+	soon test -e closed -a -s pid
+	entitylock break x
+	soon test -s status
+	is 'a dead pipe for messages: status' "$(cat status)" 123
+	! kill -0 "$(cat pid)" 2> err
+	result $? 'a dead pipe: the command is ended'
+	wait
+
+	mkfifo full
+	exec 4<> full
+	head -c 65536 /dev/zero >&4
+	rm pid
+	entitylock run --grace 0.1 x -- \
+		sh -c 'exec 2> /dev/null; trap "" TERM; echo $$ > pid; exec sleep 1000' 2>&4 &
+	holder=$!
+	soon test -s pid
+	entitylock break x
+	soon is_no_process "$(cat pid)"
+	result $? 'a full pipe: the command is killed'
+	entitylock run --robust y -- sh -c 'exec 2> /dev/null; exit 1' 2>&4 &
+	soon is_marked y
+	result $? 'a full pipe: what a command leaves is free'
+	head -c 65536 <&4 > /dev/null
+	wait $holder
+	is 'a full pipe: status' $? 123
+	wait $!
+	head -n 3 <&4 > err
+	says 'a full pipe: what was said when' 'the lock is lost'
+	says 'a full pipe: what was said then' 'did not end; killing it'
+	exec 4>&-
+	entitylock break y
+
+	is 'SIGPIPE is not ignored by the command' "$(entitylock run x -- grep SigIgn /proc/self/status)" \
+		"$(grep SigIgn /proc/self/status)"
+	is 'SIGPIPE ignored from the start' "$(trap '' PIPE; entitylock run x -- grep SigIgn /proc/self/status)" \
+		"$(trap '' PIPE; grep SigIgn /proc/self/status)"
+}
+
 bad_input()
 {
 	local n
@@ -96,7 +142,7 @@ bad_input()
 	own_failure 'empty name' 'empty' break ''
 	own_failure 'a name and the gate' 'the gate has no name' break --gate x
 	own_failure 'a mode' "'-s' is not known" break -s x
-	for n in '' -1 0x1 1.0 18446744073709551616; do
+	for n in '' 0 00 -1 0x1 1.0 18446744073709551616; do
 		own_failure "fence '$n'" 'no fence' break --fence "$n" x
 	done
 	is 'a name like an option' "$(status entitylock break -- --gate)" 125
@@ -114,5 +160,6 @@ bad_input()
 
 names
 gate
+nobody_reads
 bad_input
 finish

@@ -51,6 +51,34 @@ park()
 	release
 	is 'nobody learns of the cookie' "$(entitylock park --lease 1000 x 2> err > /dev/full; echo $?)" 125
 	is 'nobody learns of the cookie: nothing stays parked' "$(cell x 1)" ''
+	{ soon test -e closed; entitylock park --lease 1000 x 2> err; echo $? > left; } |
+		(exec 0<&-; touch closed; soon test -s left)
+	is 'nobody reads the cookie' "$(cat left)" 125
+	is 'nobody reads the cookie: nothing stays parked' "$(cell x 1)" ''
+}
+
+# What the one who has parked it has tried before does not matter, nor what cannot be done.
+nothing_is_lost()
+{
+	local cookie fence other
+
+	entitylock run y -- sleep 1000 &
+	other=$!
+	soon exists y
+	cookie=$("$here/holder.py" lock x extend y park)
+	fence=$(cell x 3)
+	is 'waited in vain for more before: claimed' \
+		"$(entitylock claim "$cookie" -- sh -c 'echo "$ENTITYLOCK_FENCE"')" "$fence"
+	cookie=$("$here/holder.py" lock x extend y park)
+	is 'waited in vain for more before: given back' "$(status entitylock claim --unlock "$cookie")" 0
+	kill $other
+	wait $other
+
+	cookie=$(entitylock park --lease 1000 x)
+	own_failure 'a lease too long' 'at most 2592000 seconds' claim --lease 2592001 "$cookie" -- true
+	own_failure 'parked again, a lease too long' 'at most 2592000 seconds' \
+		claim --park --lease 2592001 "$cookie"
+	is 'neither uses the cookie up' "$(status entitylock claim --unlock "$cookie")" 0
 }
 
 # V4: here a lease ends without anybody asking.
@@ -155,6 +183,7 @@ bad_input()
 }
 
 park
+nothing_is_lost
 lease_ends
 marks
 broken

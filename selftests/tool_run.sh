@@ -94,6 +94,25 @@ bad_input()
 	is '--help to a full disk' "$(entitylock run --help 2> err > /dev/full; echo $?)" 125
 }
 
+# What is given back in a message cannot harm a terminal.
+escaped()
+{
+	local e=$'\e[31m' n=0 arguments
+
+	for arguments in "run -w $e x -- true" "run -E $e x -- true" "run $e$(printf 'n%.0s' {1..300}) -- true" \
+		"run x -- $e" "run --$e x -- true" "run -$e x -- true" "wait --since $e x" \
+		"ls $e" "$e" "domain $e" "domain create --mode $e x -- true" "top -n $e" "top --sort $e" \
+		"trace --longer-than $e" "ls --domain-fd $e" "break --fence $e x" "ls --domain $e"; do
+		# shellcheck disable=SC2086  # several words
+		entitylock $arguments > out 2> err
+		says "escaped: entitylock ${arguments//$'\e'/ESC}" '.x1b'
+		! grep -q $'\e' err || n=$((n + 1))
+	done
+	is 'no message has a control byte' $n 0
+	is 'what is too long is cut' "$(entitylock run -w "$(printf 'n%.0s' {1..300})" x -- true 2>&1 | grep -o 'n*\.\.\.')" \
+		"$(printf 'n%.0s' {1..255})..."
+}
+
 # In a mount namespace of its own, where the device is something else.
 device()
 {
@@ -119,6 +138,31 @@ descriptors()
 	kill "$(cat pid)"
 	soon is_gone x
 	result $? 'free when that has ended'
+}
+
+# Of all threads of a process, in hundredths of a second.
+ticks()	{ awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
+
+# The token reports POLLERR then, and goes on to.
+inherited_and_waited_in_vain()
+{
+	local other holder before
+
+	entitylock run y -- sleep 1000 &
+	other=$!
+	soon exists y
+	entitylock run --inherit x -- "$here/holder.py" inherit extend y touch failed sleep 2> err &
+	holder=$!
+	soon test -e failed
+	before=$(ticks $holder)
+	sleep 2
+	[ $(($(ticks $holder) - before)) -lt 50 ]
+	result $? 'what failed for a command that has inherited the lock costs no time'
+	entitylock break x
+	wait $holder
+	is 'and a loss is found still' $? 123
+	kill $other
+	wait $other
 }
 
 # Signals to the command itself, while its child runs.
@@ -150,6 +194,40 @@ signals()
 	soon is_gone x
 	result $? 'killed itself: free at once'
 	exec 3>&-
+}
+
+# What the kernel sends to entitylock alone: its session's terminal is gone, or a timer
+# that it was started with has run down.
+signals_of_the_kernel()
+{
+	local leader='
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if not pid:
+    os.execvp("entitylock", ["entitylock", "run", "x", "--"] + sys.argv[1:])
+while not os.path.exists("ready"):
+    time.sleep(0.05)
+os.close(terminal)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
+	local timer='
+import os, signal, sys
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
+os.execvp("entitylock", ["entitylock", "run", "x", "--"] + sys.argv[2:])'
+	local seconds got
+
+	rm -f ready
+	is 'a terminal that hangs up' "$(status timeout 60 python3 -c "$leader" \
+		bash -c 'trap "exit 33" HUP; touch ready; while :; do sleep 0.05; done')" 33
+	soon is_gone x
+	result $? 'then all is free'
+	# It may come before the command is ready.
+	for seconds in 1 4 16; do
+		got=$(status timeout 60 python3 -c "$timer" $seconds \
+			bash -c 'trap "exit 33" ALRM; while :; do sleep 0.05; done')
+		[ "$got" = 142 ] || break
+	done
+	is 'an alarm from before' "$got" 33
+	soon is_gone x
 }
 
 # Signals while it waits for the lock.
@@ -235,9 +313,12 @@ statuses
 conflicts
 names
 bad_input
+escaped
 device
 descriptors
+inherited_and_waited_in_vain
 signals
+signals_of_the_kernel
 signals_in_wait
 job_control
 gate

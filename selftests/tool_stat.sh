@@ -8,6 +8,8 @@
 
 number_of()	{ entitylock stat | awk -v key="$1" '$1 == key { print $2 }'; }
 
+has_lines()	{ [ "$(wc -l < out)" -ge "$1" ]; }
+
 numbers()
 {
 	local grants contended
@@ -49,12 +51,24 @@ rates()
 	result $? 'grants a second'
 	is 'JSON rounds' "$(entitylock stat -i 0.2 -n 2 --json | "$here/schema.py" stat)" 2
 	rm out
-	entitylock stat -i 0.1 > out &
+	# A shell's background commands ignore INT.
+	env --default-signal=INT entitylock stat -i 0.1 > out &
 	stat=$!
 	soon test -s out
 	kill -INT $stat
 	wait $stat
 	is 'ended by INT' $? 0
+
+	rm out
+	(trap '' HUP; exec entitylock stat -i 0.1 > out) &
+	stat=$!
+	soon test -s out
+	kill -HUP $stat
+	soon has_lines $(($(wc -l < out) + 3))
+	result $? 'under nohup it goes on'
+	kill $stat
+	wait $stat
+	is 'and is ended by TERM' $? 0
 }
 
 # A named domain has numbers of its own.

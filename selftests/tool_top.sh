@@ -37,7 +37,7 @@ is 'a line between' "$(grep -c '^$' out)" 1
 matches 'rates' "$(entitylock top -n 2 -i 2 | grep entities | tail -n 1 & for _ in {1..5}; do entitylock run z -- true; done; wait $!)" 'grants [1-9][0-9.]*/s'
 is 'JSON' "$(entitylock top -n 2 -i 0.2 --json | "$here/schema.py" top)" 2
 rm out
-entitylock top > out &
+env --default-signal=INT entitylock top > out &
 top=$!
 soon test -s out
 kill -INT $top
@@ -88,6 +88,11 @@ result $? 'what is typed is echoed again'
 mux send-keys 'clear; TERM=dumb entitylock top -n 1 | head -n 1' Enter
 soon shows '^entities'
 result $? 'plain on a dumb terminal'
+mux send-keys 'clear; entitylock top -n 1 | head -n 1; entitylock top -n 1' Enter
+soon lines_are '^entities' 2
+result $? 'a number of rounds: they stay'
+soon line_is 2 '^entities'
+result $? 'as if it were no terminal'
 mux kill-server
 # shellcheck disable=SC2046  # a word an id
 kill $(jobs -p)

@@ -10,10 +10,12 @@ tracing=/sys/kernel/tracing
 instances()	{ find $tracing/instances -mindepth 1 -maxdepth 1 | wc -l; }
 enabled()	{ grep -qs 1 "$tracing/instances/entitylock-$1/events/entitylock/"*/enable; }
 
+has_lines()	{ [ "$(wc -l < out)" = "$1" ]; }
+
 # trace OPTION...: in the background, until it does; its id is $tracer
 trace()
 {
-	entitylock trace "$@" > out 2> err &
+	env --default-signal=INT entitylock trace "$@" > out 2> err &
 	tracer=$!
 	soon enabled $tracer
 }
@@ -76,12 +78,33 @@ waits_of_the_library()
 	matches 'whose release has ended it' "$(cat out)" "\"holder_pid\": $holder"
 }
 
+# Commands that look like what the kernel prints between them.
+hostile_commands()
+{
+	local name waiters=()
+
+	hold
+	trace --waits --json
+	for name in ': entitylock_' $'\nCPU: [LOST 9' $'\nCPU:1 [LOST 9'; do
+		ln -s "$(command -v entitylock)" "$name"
+		"./$name" run -s x -- true &
+		waiters+=($!)
+	done
+	soon waiters_are x 3
+	release
+	wait "${waiters[@]}"
+	soon has_lines 3
+	end_trace
+	is 'hostile commands: each wait is told' "$("$here/schema.py" trace < out)" 3
+	is 'hostile commands: nothing was lost' "$(cat err)" ''
+}
+
 # Two traces at a time, which do not disturb each other.
 sums()
 {
 	local other
 
-	entitylock trace --by process --json > processes &
+	env --default-signal=INT entitylock trace --by process --json > processes &
 	other=$!
 	trace --by entity --json
 	soon enabled $other
@@ -157,6 +180,7 @@ bad_input()
 
 blocked_threads
 waits_of_the_library
+hostile_commands
 sums
 load
 leftovers

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <entitylock.h>
@@ -55,13 +56,27 @@ static int work(uint64_t fence)
 	return 1;
 }
 
+/* What can be read when the token has changed; polled itself it may report POLLERR for ever. */
+static int watch_changes(int token)
+{
+	struct epoll_event event = { .events = EPOLLET };	/* POLLHUP comes unasked */
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, token, &event)) {
+		perror("epoll");
+		exit(1);
+	}
+	return fd;
+}
+
 int main(int argc, char **argv)
 {
+	struct epoll_event event;
 	uint64_t lease, fence;
 	struct pollfd pfd[3] = {
 		{ .fd = STDIN_FILENO, .events = POLLIN },
 		{ .events = POLLIN },
-		{ .events = 0 },	/* POLLHUP comes unasked */
+		{ .events = POLLIN },
 	};
 	int token, timer, err;
 
@@ -78,9 +93,10 @@ int main(int argc, char **argv)
 	fflush(stdout);
 
 	pfd[1].fd = timer;
-	pfd[2].fd = token;
+	pfd[2].fd = watch_changes(token);
 	while (poll(pfd, 3, -1) > 0) {
 		if (pfd[1].revents || pfd[2].revents) {
+			epoll_wait(pfd[2].fd, &event, 1, 0);	/* it was told */
 			err = entitylock_keep(timer, token);
 			if (err == -ESTALE)
 				die(argv[2], ENTITYLOCK_VERB_RENEW, err);

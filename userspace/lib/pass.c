@@ -114,11 +114,11 @@ static struct received take_fds(struct msghdr *msg)
 
 /*
  * The rest of a stream's message.  Further descriptors have nowhere to go and
- * are dropped by the kernel.
+ * are dropped by the kernel.  The peer may never send it: who does not want to
+ * wait, or not for so long, as the socket says, does not wait here either.
  */
 static int recv_rest(int sock, char *data, size_t len)
 {
-	struct pollfd pfd = { .fd = sock, .events = POLLIN };
 	ssize_t got;
 
 	while (len) {
@@ -126,10 +126,8 @@ static int recv_rest(int sock, char *data, size_t len)
 		if (got > 0) {
 			data += got;
 			len -= got;
-		} else if (!got) {
+		} else if (!got || errno == EAGAIN) {
 			return -EBADMSG;
-		} else if (errno == EAGAIN) {
-			poll(&pfd, 1, -1);
 		} else if (errno != EINTR) {
 			return -errno;
 		}

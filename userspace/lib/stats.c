@@ -96,7 +96,8 @@ int entitylock_stats(int domain, struct entitylock_stats *stats)
 		return -errno;
 	/* Of the thread: the group's leader may be gone, and its table with it. */
 	snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", domain);
-	file = fopen(path, "re");
+	/* c: no cancellation point, of those that have the file open. */
+	file = fopen(path, "rce");
 	if (!file)
 		return -errno;
 	err = read_lines(file, &read);

@@ -39,6 +39,12 @@ STATUSES_OF_FAILURE,
 /* Most in flight that are shown before who waits for the gate. */
 #define IN_FLIGHT_SHOWN	16
 
+/*
+ * Most steps of the tree, which anybody can make as deep as memory allows: it is walked
+ * on the stack, and what reads JSON does not nest without end either.
+ */
+#define DEEPEST	100
+
 /* How somebody is in the way. */
 enum relation { HOLDS, WAITS_BEFORE, IN_FLIGHT };
 
@@ -198,6 +204,17 @@ static void indent(int depth)
 	printf("%*s", 2 * depth, "");
 }
 
+static bool waits_at_all(const struct entitylock_list_party *party,
+			 const struct entitylock_list_entry *but)
+{
+	size_t i;
+
+	for (i = 0; i < nr_waits; i++)
+		if (waits[i].entry != but && same_process(party, waits[i].party))
+			return true;
+	return false;
+}
+
 /* Somebody who is in the way, and what that one waits for. */
 static void put_blocker(enum relation relation, const struct entitylock_list_party *party,
 			const struct entitylock_list_entry *entry, const struct path *path,
@@ -205,6 +222,8 @@ static void put_blocker(enum relation relation, const struct entitylock_list_par
 {
 	/* Who waits before has nothing yet that another of the process could wait for. */
 	bool cycle = relation != WAITS_BEFORE && is_on_path(party, path);
+	const struct entitylock_list_entry *but = relation == WAITS_BEFORE ? entry : NULL;
+	bool cut = !cycle && depth >= DEEPEST && waits_at_all(party, but);
 
 	cycles += cycle;
 	if (json) {
@@ -212,6 +231,7 @@ static void put_blocker(enum relation relation, const struct entitylock_list_par
 		json_string("relation", relations[relation].word);
 		json_party(party);
 		json_bool("cycle", cycle);
+		json_bool("cut", cut);
 		json_open("waits", '[');
 	} else {
 		indent(depth);
@@ -219,10 +239,10 @@ static void put_blocker(enum relation relation, const struct entitylock_list_par
 		put_party(stdout, party);
 		printf(", token %llu, ", (unsigned long long)party->id);
 		put_times(stdout, party);
-		puts(cycle ? ": a CYCLE, the process waits above" : "");
+		puts(cycle ? ": a CYCLE, the process waits above" : cut ? ": and so on" : "");
 	}
-	if (!cycle)
-		put_waits_of(party, relation == WAITS_BEFORE ? entry : NULL, path, depth + 1);
+	if (!cycle && !cut)
+		put_waits_of(party, but, path, depth + 1);
 	if (json) {
 		json_close(']');
 		json_close('}');

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -45,6 +46,16 @@ static void stop_here(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* What the command is to find as it was. */
+static struct sigaction pipe_before;
+
+void ignore_sigpipe(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGPIPE, &ignore, &pipe_before);
+}
+
 /* What a command is watched by while it runs. */
 enum { SIGNALS, TIMER, TOKEN, WATCHED };
 
@@ -56,6 +67,8 @@ struct watch {
 	struct pollfd pfd[WATCHED];
 	bool lost;
 	uint64_t kill_at;	/* CLOCK_MONOTONIC; ENTITYLOCK_FOREVER = never */
+	pid_t tellers[2];	/* of the loss, and of the kill */
+	int nr_tellers;
 };
 
 /* Sleeps until one of them has news, or until it is time to kill. */
@@ -76,6 +89,17 @@ static void sleep_until_news(struct watch *watch)
 		watch->pfd[i].revents = 0;
 }
 
+/*
+ * Whether a key of the terminal sent it, to the whole foreground: the command has it as
+ * well.  What else the kernel sends is for this process: HUP when the terminal hangs up,
+ * if it leads the session, CONT behind that, and ALRM of a timer that it was started with.
+ */
+static bool is_of_key(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code > 0 && (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT ||
+				      info->ssi_signo == SIGTSTP);
+}
+
 /* Reads one signal, and passes it on if it is for the command. */
 static void pass_signal(const struct watch *watch)
 {
@@ -84,20 +108,59 @@ static void pass_signal(const struct watch *watch)
 	if (read(watch->pfd[SIGNALS].fd, &info, sizeof(info)) != sizeof(info) ||
 	    info.ssi_signo == SIGCHLD)
 		return;
-	/* What the terminal sent has reached the command as well. */
-	if (info.ssi_code <= 0)
+	if (!is_of_key(&info))
 		kill(watch->pid, (int)info.ssi_signo);
 	if (info.ssi_signo == SIGTSTP)
 		stop_here();
 }
 
+/*
+ * What tells of a change of the token once.  The token itself goes on to report POLLERR
+ * when a command that has inherited it has waited in vain for more.
+ */
+static int watch_token(int token)
+{
+	struct epoll_event event = { .events = EPOLLET };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd >= 0 && !epoll_ctl(fd, EPOLL_CTL_ADD, token, &event))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool has_hung_up(const struct watch *watch)
+{
+	struct epoll_event event;
+
+	return watch->pfd[TOKEN].revents &&
+	       epoll_wait(watch->pfd[TOKEN].fd, &event, 1, 0) == 1 && event.events & EPOLLHUP;
+}
+
 /* Renews the lease if it is time; whether the lock is found lost. */
 static bool is_lost(const struct watch *watch)
 {
-	if (watch->pfd[TOKEN].revents & POLLHUP)
+	if (has_hung_up(watch))
 		return true;
 	return watch->pfd[TIMER].revents &&
 	       entitylock_keep(watch->pfd[TIMER].fd, watch->token) == -ESTALE;
+}
+
+/*
+ * Says something while the command runs.  In a process of its own: the standard error
+ * may be a pipe that is full, and nothing that is to be done waits for its reader.
+ */
+static void tell(struct watch *watch, const char *what)
+{
+	pid_t teller = fork();
+
+	if (!teller) {
+		close(watch->token);
+		fail(watch->request->sub, "%s", what);
+		_exit(0);
+	}
+	if (teller > 0)
+		watch->tellers[watch->nr_tellers++] = teller;
 }
 
 /* The command may do harm now: it is asked to end, also if it is stopped. */
@@ -107,10 +170,18 @@ static void lose(struct watch *watch)
 	watch->pfd[TIMER].fd = -1;
 	watch->pfd[TOKEN].fd = -1;
 	watch->kill_at = entitylock_deadline_in(watch->request->grace);
-	fail(watch->request->sub,
-	     "the lock is lost: it was broken, or its lease ran out and others came; ending the command");
 	kill(watch->pid, SIGTERM);
 	kill(watch->pid, SIGCONT);
+	tell(watch,
+	     "the lock is lost: it was broken, or its lease ran out and others came; ending the command");
+}
+
+/* It has not heeded that. */
+static void finish_off(struct watch *watch)
+{
+	watch->kill_at = ENTITYLOCK_FOREVER;
+	kill(watch->pid, SIGKILL);
+	tell(watch, "the command did not end; killing it");
 }
 
 /* Watches until the command has ended; returns its wait status. */
@@ -126,11 +197,8 @@ static int attend(struct watch *watch)
 			return status;
 		if (!watch->lost && is_lost(watch))
 			lose(watch);
-		if (entitylock_deadline_in(0) >= watch->kill_at) {
-			fail(watch->request->sub, "the command did not end; killing it");
-			kill(watch->pid, SIGKILL);
-			watch->kill_at = ENTITYLOCK_FOREVER;
-		}
+		if (entitylock_deadline_in(0) >= watch->kill_at)
+			finish_off(watch);
 	}
 }
 
@@ -157,7 +225,8 @@ static bool export_lock(const struct request *request, const struct entitylock_i
 
 int exec_failed(const struct request *request, int error)
 {
-	fail(request->sub, "cannot execute '%s': %s", request->command[0], strerror(error));
+	fail(request->sub, "cannot execute '%s': %s", escaped(request->command[0]),
+	     strerror(error));
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 }
 
@@ -198,6 +267,7 @@ static bool start(struct watch *watch)
 	}
 	if (!watch->pid) {
 		sigaction(SIGCHLD, &chld, NULL);
+		sigaction(SIGPIPE, &pipe_before, NULL);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		become(watch->request, watch->token);
 	}
@@ -220,10 +290,10 @@ static bool give_back(const struct watch *watch, bool done)
 	else
 		err = entitylock_unlock(watch->token, 0, done && request->consistent
 							 ? ENTITYLOCK_CONSISTENT : 0);
+	close(watch->token);
 	if (!err && leave)
 		fail(request->sub,
 		     "the command did not succeed: what it locked exclusively is marked as abandoned");
-	close(watch->token);
 	return err == -ESTALE;
 }
 
@@ -235,7 +305,7 @@ static bool begin(struct watch *watch, uint32_t result, bool keep)
 	struct entitylock_info info = {
 		.label = (uintptr_t)label, .label_len = ENTITYLOCK_LABEL_MAX,
 	};
-	int err, timer = -1;
+	int err, change, timer = -1;
 
 	err = entitylock_info(watch->token, &info);
 	if (err) {
@@ -255,9 +325,14 @@ static bool begin(struct watch *watch, uint32_t result, bool keep)
 			return false;
 		}
 	}
+	change = watch_token(watch->token);
+	if (change < 0) {
+		fail(sub, "cannot watch the lock: %s", strerror(errno));
+		return false;
+	}
 	watch->robust = info.flags & ENTITYLOCK_ROBUST;
 	watch->pfd[TIMER] = (struct pollfd) { .fd = timer, .events = POLLIN };
-	watch->pfd[TOKEN] = (struct pollfd) { .fd = watch->token };
+	watch->pfd[TOKEN] = (struct pollfd) { .fd = change, .events = POLLIN };
 	return start(watch);
 }
 
@@ -277,6 +352,8 @@ int run_command(const struct request *request, int token, uint32_t result, bool 
 		watch.lost = true;
 		fail(request->sub, "the lock was lost before the command had ended");
 	}
+	while (watch.nr_tellers)
+		waitpid(watch.tellers[--watch.nr_tellers], NULL, 0);
 	if (watch.lost)
 		return EXIT_LOST;
 	return WIFEXITED(status) ? WEXITSTATUS(status)

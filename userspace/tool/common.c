@@ -42,7 +42,8 @@ int fail_usage(const char *sub, const char *format, ...)
 int fail_option(const char *sub, int code, char **argv,
 		const struct option *options)
 {
-	const char *word = argv[optind - 1];
+	const char *word = escaped(argv[optind - 1]);
+	const char letter[] = { (char)optopt, '\0' };
 
 	if (code == ':')
 		return fail_usage(sub, "option '%s' lacks its value", word);
@@ -52,7 +53,7 @@ int fail_option(const char *sub, int code, char **argv,
 		if (options->val == optopt)
 			return fail(sub, "option '--%s' takes no value; leave it out",
 				    options->name);
-	return fail_usage(sub, "option '-%c' is not known", optopt);
+	return fail_usage(sub, "option '-%s' is not known", escaped(letter));
 }
 
 void *need(void *memory)
@@ -88,6 +89,20 @@ void put_escaped(FILE *to, const char *bytes, size_t len, const char *also)
 		else
 			fputc(c, to);
 	}
+}
+
+const char *escaped(const char *text)
+{
+	static char shown[4 * ENTITYLOCK_NAME_MAX + sizeof("...")];
+	size_t len = strlen(text);
+	FILE *to = fmemopen(shown, sizeof(shown), "w");
+
+	if (!to)
+		return "...";
+	put_escaped(to, text, len < ENTITYLOCK_NAME_MAX ? len : ENTITYLOCK_NAME_MAX, "'");
+	fputs(len > ENTITYLOCK_NAME_MAX ? "..." : "", to);
+	fclose(to);
+	return shown;
 }
 
 static bool is_digit(char c)

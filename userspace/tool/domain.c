@@ -57,19 +57,6 @@ static bool look_at(int domain, struct look *look)
 	return look->kind[0] && look->mode[0] && look->owner[0];
 }
 
-/* The name as messages show it, until the next call. */
-static const char *escaped(const char *name)
-{
-	static char text[4 * ENTITYLOCK_NAME_MAX + 1];
-	FILE *to = fmemopen(text, sizeof(text), "w");
-
-	if (!to)
-		return "...";
-	put_escaped(to, name, strlen(name), "'");
-	fclose(to);
-	return text;
-}
-
 /* A copy of the descriptor that was inherited, or a negative errno. */
 static int copy_inherited(int inherited)
 {
@@ -363,5 +350,6 @@ int domain_main(int argc, char **argv)
 			return subcommands[i].main(&subcommands[i].sub, argc - 1, argv + 1);
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return print_help("domain", help);
-	return fail_usage("domain", "'%s' is none of 'create', 'run', 'show' and 'private'", word);
+	return fail_usage("domain", "'%s' is none of 'create', 'run', 'show' and 'private'",
+			  escaped(word));
 }

@@ -4,9 +4,9 @@
  *
  *	         command-173     [000] ..... 12345.678901: entitylock_grant: key=value ...
  *
- * A command is any bytes, but at most 15 of them, so it cannot contain the name of
- * an event of ours; one with a newline spoils its own line at most.  Values are
- * escaped, and have no spaces in them.
+ * A command is any bytes, at most 15 of them, which may look like the beginning of an
+ * event, or, behind a newline, of a line.  Values are escaped, and have no spaces in
+ * them: so the last name of an event is the event's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,15 @@
 
 #define MARK	": entitylock_"
 #define COMM_WIDTH	16	/* to which it is filled up */
+
+static const char *last_mark(const char *line)
+{
+	const char *mark = NULL, *next;
+
+	for (next = strstr(line, MARK); next; next = strstr(next + 1, MARK))
+		mark = next;
+	return mark;
+}
 
 /* What follows "key=" up to a space; NULL = there is no such key. */
 static const char *value_of(const char *body, const char *key, size_t *len)
@@ -103,7 +112,7 @@ static void take_task(struct event *event, const char *line, const char *mark)
 
 bool event_parse(struct event *event, const char *line)
 {
-	const char *mark = strstr(line, MARK), *body;
+	const char *mark = last_mark(line), *body;
 	size_t len;
 
 	if (!mark)
@@ -129,13 +138,37 @@ bool event_parse(struct event *event, const char *line)
 	return true;
 }
 
-/* CPU:1 [LOST 23 EVENTS] */
+/* The number at *@text, which is moved behind it; false if there is none. */
+static bool take_number(const char **text, uint64_t *number)
+{
+	char *end;
+
+	if (**text < '0' || **text > '9')
+		return false;
+	*number = strtoull(*text, &end, 10);
+	*text = end;
+	return true;
+}
+
+static bool take_word(const char **text, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (strncmp(*text, word, len))
+		return false;
+	*text += len;
+	return true;
+}
+
+/* CPU:1 [LOST 23 EVENTS], and nothing else: it is longer than what a command can have. */
 bool event_lost(const char *line, uint64_t *lost)
 {
-	const char *mark = strstr(line, " [LOST ");
+	uint64_t cpu, events;
 
-	if (!mark || strncmp(line, "CPU:", 4))
+	if (!take_word(&line, "CPU:") || !take_number(&line, &cpu) ||
+	    !take_word(&line, " [LOST ") || !take_number(&line, &events) ||
+	    strcmp(line, " EVENTS]"))
 		return false;
-	*lost = strtoull(mark + 7, NULL, 10);
+	*lost = events;
 	return true;
 }

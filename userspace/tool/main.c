@@ -101,5 +101,5 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], subcommands[i].name))
 			return subcommands[i].main(argc - 1, argv + 1);
 
-	return fail(argv[1], "there is no such subcommand; see entitylock --help");
+	return fail(escaped(argv[1]), "there is no such subcommand; see entitylock --help");
 }

@@ -87,6 +87,7 @@ int park_main(int argc, char **argv)
 		return status;
 	if (!request.lease)
 		return fail_usage("park", "there is no --lease: how long to keep the lock");
+	ignore_sigpipe();
 	token = request_lock(&request, &result, &status);
 	return token < 0 ? status : park_token(&request, token);
 }
@@ -119,7 +120,7 @@ static bool get_cookie(const struct request *request,
 	return false;
 }
 
-/* The token, or -1 after a message. */
+/* The token, or -1 after a message.  What can fail does so before the cookie is used up. */
 static int claim_token(const struct request *request)
 {
 	unsigned char cookie[ENTITYLOCK_COOKIE_SIZE];
@@ -130,12 +131,38 @@ static int claim_token(const struct request *request)
 	domain = domain_open(request, O_WRONLY);
 	if (domain < 0)
 		return -1;
+	if (!lease_fits(request, domain)) {
+		close(domain);
+		return -1;
+	}
 	token = entitylock_claim(domain, cookie);
 	close(domain);
 	if (token >= 0)
 		return token;
 	domain_refused(request, "claim", ENTITYLOCK_VERB_CLAIM, token);
 	return -1;
+}
+
+/*
+ * Whether the token holds its lock, and what that was found with.  Not the outcome of its
+ * last request, which may have been one for more that failed.
+ */
+static bool is_held(int token, uint32_t *result)
+{
+	static struct entitylock_entity set[ENTITYLOCK_SET_MAX];
+	struct entitylock_info info = {
+		.entities = (uintptr_t)set,
+		.entity_size = sizeof(set[0]),
+		.capacity = ENTITYLOCK_SET_MAX,
+	};
+	unsigned int i;
+
+	if (entitylock_info(token, &info) || info.state != ENTITYLOCK_HELD)
+		return false;
+	*result = 0;
+	for (i = 0; i < info.count; i++)
+		*result |= set[i].result;
+	return true;
 }
 
 static int give_back(const struct request *request, int token)
@@ -151,17 +178,18 @@ static int give_back(const struct request *request, int token)
 int claim_main(int argc, char **argv)
 {
 	static struct request request;
-	struct entitylock_grant grant;
 	int token, status, err;
+	uint32_t result;
 
 	status = request_parse(&request, &claim, argc, argv);
 	if (status != PARSED)
 		return status;
+	ignore_sigpipe();
 	token = claim_token(&request);
 	if (token < 0)
 		return EXIT_OWN_FAILURE;
 	/* A program may park one that is not locked, or lock it meanwhile. */
-	if (entitylock_outcome(token, &grant))
+	if (!is_held(token, &result))
 		return fail("claim", "what was parked under that cookie holds no lock");
 	err = request.label ? entitylock_label(token, request.label) : 0;
 	if (err)
@@ -169,8 +197,8 @@ int claim_main(int argc, char **argv)
 			    entitylock_explain(ENTITYLOCK_VERB_LABEL, err));
 	if (request.unlock)
 		return give_back(&request, token);
-	tell_abandoned(&request, token, grant.result);
+	tell_abandoned(&request, token, result);
 	if (request.park)
 		return park_token(&request, token);
-	return run_command(&request, token, grant.result, true);
+	return run_command(&request, token, result, true);
 }

@@ -60,7 +60,7 @@ int request_refused(const struct request *request, int error)
 	return (int)request->conflict_status;
 }
 
-static bool lease_fits(const struct request *request, int domain)
+bool lease_fits(const struct request *request, int domain)
 {
 	struct entitylock_version version;
 

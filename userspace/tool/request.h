@@ -136,6 +136,9 @@ int domain_refused(const struct request *request, const char *what,
  */
 int request_lock(struct request *request, uint32_t *result, int *status);
 
+/* Whether there may be a lease so long in the domain; if not, after a message. */
+bool lease_fits(const struct request *request, int domain);
+
 /* Makes a token of the request, with @flags; returns it, or a negative errno. */
 int request_acquire(struct request *request, int domain, uint32_t flags,
 		    struct entitylock_grant *grant);
@@ -149,6 +152,12 @@ int request_refused(const struct request *request, int error);
 
 /* Says why a command could not be executed; the exit status. */
 int exec_failed(const struct request *request, int error);
+
+/*
+ * From now on a message, or output, that nobody reads is no reason to end: whoever has
+ * a lock sees to it first.  The command finds SIGPIPE as it was.  To be called once.
+ */
+void ignore_sigpipe(void);
 
 /* Says what of a token's entities, or gate, is abandoned, if @result says so. */
 void tell_abandoned(const struct request *request, int token, uint32_t result);

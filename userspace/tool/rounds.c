@@ -21,13 +21,17 @@ void rounds_begin(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction end = { .sa_handler = on_signal }, ignore = { .sa_handler = SIG_IGN };
+	struct sigaction before;
 	sigset_t set;
 	size_t i;
 
 	/* Blocked but in rounds_sleep(), so that none comes just before it sleeps. */
 	sigemptyset(&set);
 	for (i = 0; i < ARRAY_SIZE(signals); i++) {
-		sigaction(signals[i], &end, NULL);
+		/* nohup(1), and a shell for its background, know what they want. */
+		sigaction(signals[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &end, NULL);
 		sigaddset(&set, signals[i]);
 	}
 	sigaction(SIGPIPE, &ignore, NULL);

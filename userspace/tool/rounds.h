@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From now on INT, TERM, HUP and QUIT end rounds, not the command; a closed pipe too. */
+/*
+ * From now on INT, TERM, HUP and QUIT end rounds, not the command; a closed pipe too.  Those
+ * that were ignored from the start stay so.
+ */
 void rounds_begin(void);
 
 /* Whether it is to end. */

@@ -41,6 +41,7 @@ static int lock_and_run(const struct subcommand *sub, int argc, char **argv)
 	status = request_parse(&request, sub, argc, argv);
 	if (status != PARSED)
 		return status;
+	ignore_sigpipe();
 	token = request_lock(&request, &result, &status);
 	if (token < 0)
 		return status;

@@ -66,6 +66,9 @@ int finish_output(const char *sub);
 /* Prints bytes, and those in @also as \xHH, so that they cannot harm a terminal. */
 void put_escaped(FILE *to, const char *bytes, size_t len, const char *also);
 
+/* What a user gave, as messages show it within quotes; until the next call. */
+const char *escaped(const char *text);
+
 /* A decimal number of seconds, fraction allowed, as nanoseconds. */
 bool parse_seconds(const char *text, uint64_t *ns);
 

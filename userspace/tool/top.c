@@ -280,7 +280,8 @@ int top_main(int argc, char **argv)
 	if (domain < 0)
 		return EXIT_OWN_FAILURE;
 	rounds_begin();
-	if (!request.json)
+	/* What ends by itself is to be seen afterwards: there it is not on a screen of its own. */
+	if (!request.json && !request.rounds)
 		screen_begin();
 	status = show_rounds(&request, domain);
 	screen_end();

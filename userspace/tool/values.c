@@ -14,7 +14,7 @@ static int set_seconds(const char *sub, uint64_t *ns, const char *text)
 	if (parse_seconds(text, ns))
 		return PARSED;
 	return fail(sub, "'%s' is no time; give seconds, 0 to 18446744072, such as 2.5",
-		    text);
+		    escaped(text));
 }
 
 static int set_number(const char *sub, uint64_t *number, const char *text,
@@ -22,7 +22,19 @@ static int set_number(const char *sub, uint64_t *number, const char *text,
 {
 	if (parse_integer(text, UINT64_MAX, number))
 		return PARSED;
-	return fail(sub, "'%s' is no %s; give the number as it was printed", text, what);
+	return fail(sub, "'%s' is no %s; give the number as it was printed",
+		    escaped(text), what);
+}
+
+/* To the module 0 means whoever holds: that is not what one asks for who gives a number. */
+static int set_fence(struct request *request, const char *text)
+{
+	int status = set_number(request->sub, &request->fence, text, "fence");
+
+	if (status == PARSED && !request->fence)
+		return fail(request->sub,
+			    "'0' is no fence: nobody has held it; leave --fence out to break whoever holds");
+	return status;
 }
 
 static int set_lease(struct request *request, const char *text)
@@ -39,7 +51,8 @@ static int set_conflict_status(struct request *request, const char *text)
 {
 	if (parse_integer(text, 255, &request->conflict_status))
 		return PARSED;
-	return fail(request->sub, "'%s' is not an exit status; give 0 to 255", text);
+	return fail(request->sub, "'%s' is not an exit status; give 0 to 255",
+		    escaped(text));
 }
 
 static int set_label(struct request *request, const char *label)
@@ -59,7 +72,8 @@ static int set_mode(struct request *request, const char *text)
 	unsigned long mode = strtoul(text, NULL, 8);
 
 	if (!len || len > 4 || text[len] || mode > 0777)
-		return fail(request->sub, "'%s' is no mode; give octal digits, 0 to 0777", text);
+		return fail(request->sub, "'%s' is no mode; give octal digits, 0 to 0777",
+			    escaped(text));
 	request->mode = (uint32_t)mode;
 	request->mode_given = true;
 	return PARSED;
@@ -71,7 +85,8 @@ int set_domain_fd(struct request *request, const char *text)
 
 	if (!parse_integer(text, INT_MAX, &number))
 		return fail(request->sub,
-			    "'%s' is no descriptor of a domain; give its number", text);
+			    "'%s' is no descriptor of a domain; give its number",
+			    escaped(text));
 	request->domain_fd = (int)number;
 	return PARSED;
 }
@@ -80,7 +95,8 @@ static int set_rounds(struct request *request, const char *text)
 {
 	if (parse_integer(text, UINT32_MAX, &request->rounds) && request->rounds)
 		return PARSED;
-	return fail(request->sub, "'%s' is no number of rounds; give 1 or more", text);
+	return fail(request->sub, "'%s' is no number of rounds; give 1 or more",
+		    escaped(text));
 }
 
 static int set_interval(struct request *request, const char *text)
@@ -98,7 +114,7 @@ static int set_longer_than(struct request *request, const char *text)
 	if (parse_duration(text, &request->longer_than))
 		return PARSED;
 	return fail(request->sub, "'%s' is no time; give a number and a unit: 20ms, 1.5s, 300us",
-		    text);
+		    escaped(text));
 }
 
 /* One of two words. */
@@ -109,8 +125,8 @@ static int set_word(const struct request *request, const char *text, const char 
 		return 0;
 	if (!strcmp(text, words[1]))
 		return 1;
-	fail(request->sub, "'%s' is nothing for %s; give '%s' or '%s'", text, option, words[0],
-	     words[1]);
+	fail(request->sub, "'%s' is nothing for %s; give '%s' or '%s'", escaped(text), option,
+	     words[0], words[1]);
 	return -1;
 }
 
@@ -135,13 +151,15 @@ static int set_by(struct request *request, const char *text)
 static int check_name(const struct request *request, const char *name)
 {
 	size_t len = strlen(name);
+	char head[21];
 
+	snprintf(head, sizeof(head), "%s", name);
 	if (!len)
 		return fail(request->sub, "a name is empty; give it at least one byte");
 	if (len > ENTITYLOCK_NAME_MAX)
 		return fail(request->sub,
-			    "the name '%.20s...' has %zu bytes; shorten it to %d",
-			    name, len, ENTITYLOCK_NAME_MAX);
+			    "the name '%s...' has %zu bytes; shorten it to %d",
+			    escaped(head), len, ENTITYLOCK_NAME_MAX);
 	return PARSED;
 }
 
@@ -208,7 +226,8 @@ int add_argument(struct parser *parser, const char *argument, bool surely)
 	case STAT:
 	case TRACE:
 	case DOCTOR:
-		return fail_usage(request->sub, "'%s' is one argument too many", argument);
+		return fail_usage(request->sub, "'%s' is one argument too many",
+				  escaped(argument));
 	case DOMAIN_PRIVATE:
 		return fail_usage(request->sub, "a private domain has no name");
 	case DOMAIN_CREATE:
@@ -251,7 +270,7 @@ int take_option(struct parser *parser, int code)
 		request->since_given = true;
 		return set_number(request->sub, &request->since, optarg, "version");
 	case OPTION_FENCE:
-		return set_number(request->sub, &request->fence, optarg, "fence");
+		return set_fence(request, optarg);
 	case OPTION_DOMAIN:
 		return set_domain(request, optarg);
 	case OPTION_DOMAIN_FD:

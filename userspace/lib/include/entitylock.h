@@ -371,7 +371,7 @@ int entitylock_extend(int token, struct entitylock_entity *set,
  * -EPERM: the token is sealed;
  * -EBADFD: the token is idle;
  * -ESTALE: the token is lost: another holds what it held;
- * -EBADF, -ENOTTY: not a token fd, or a module without leases.
+ * -EBADF, -ENOTTY: not a token fd, or a module without leases; -ENOMEM.
  */
 int entitylock_renew(int token, uint64_t lease);
 
@@ -386,8 +386,10 @@ int entitylock_renew(int token, uint64_t lease);
  * lease.  Nothing is renewed unless the caller's loop runs: a lease says that
  * somebody is at work.
  *
- * To learn of a loss at once, and not at the next third, poll the token as
- * well, with no events: POLLHUP is reported in any case.
+ * To learn of a loss at once, and not at the next third, watch the token as
+ * well, in an epoll(7) with EPOLLET and no other events: POLLHUP is reported in
+ * any case.  So is POLLERR, and it stays, when the token's last wait failed, also
+ * while it is held: a level-triggered poll would not sleep any more.
  *
  * Close the timer when it is no longer needed; it does not refer to the token.
  *
@@ -530,7 +532,8 @@ int entitylock_break(int domain, const void *name, size_t len, uint32_t flags,
  *
  * Return: 0, or
  * -EINVAL: bad flag, entity size or reserved field;
- * -EBADF, -ENOTTY: not a token fd; -EFAULT.
+ * -E2BIG: an entity size above a page;
+ * -EBADF, -ENOTTY: not a token fd; -EFAULT, -ENOMEM.
  */
 int entitylock_info(int token, struct entitylock_info *info);
 
@@ -566,7 +569,8 @@ int entitylock_seen(int token, struct entitylock_entity *set, unsigned int count
  * -ECANCELED: cancelled, or the token is idle for another reason;
  * -ESTALE: the token is lost, or an entity changed (ENTITYLOCK_IF_UNCHANGED);
  * whatever else the request failed with;
- * -EBADF, -ENOTTY: not a token fd.
+ * -EBADF, -ENOTTY: not a token fd;
+ * -ENOMEM: it cannot be told now, ask again.
  */
 int entitylock_outcome(int token, struct entitylock_grant *grant);
 
@@ -774,19 +778,25 @@ int entitylock_send(int sock, int fd, const void *data, size_t len);
  *	NULL: one byte is read and dropped, as sent with a length of 0.
  *
  * A stream does not keep messages apart: there exactly *@len bytes are read,
- * and both ends must agree on the number.  The peer chooses what it sends: no
- * descriptor stays open but the one token that is returned.
+ * and both ends must agree on the number.  For those that are not there yet the
+ * call waits, in spite of signals, unless @sock is non-blocking, and for each
+ * part of them as long as its SO_RCVTIMEO says.  If they do not come, the stream
+ * is out of step: close it.  From a peer that is not trusted take sequenced
+ * packets, which come whole.
+ *
+ * The peer chooses what it sends: no descriptor stays open but the one token that
+ * is returned.
  *
  * Return: a token fd, or
  * -ENODATA: the other end is closed and nothing is left to read;
  * -EBADMSG: the message carried no descriptor, several, or fewer bytes than
- *	expected; it is lost;
+ *	expected, or not all of them in time; it is lost;
  * -ENOTTY: it carried a descriptor that is not a token;
  * -EMFILE: the caller has no room for more descriptors, or may not have this
  *	one; the message is lost;
  * -EMSGSIZE: a packet of more than *@len bytes, it is lost;
  * -EINVAL: *@len is 0;
- * -EAGAIN: @sock is non-blocking and there is nothing now;
+ * -EAGAIN: @sock is non-blocking, or its time is over, and there is nothing;
  * -EINTR: a signal handler ran, nothing was received;
  * -ECONNRESET, -ENOTCONN, -ENOTSOCK, -EBADF, -ENOMEM.
  */
