@@ -6,8 +6,8 @@
  * Exit status 0, 1 where a rule is violated, 2 where it is no history.
  *
  * --break RULE prints the history with this rule broken, in the Nth place (0) of
- * those that there are, and says on stderr which lines violate it now; status 3
- * where there is none.
+ * those that there are, counted round and round, and says on stderr which lines
+ * violate it now; status 3 where there is none.
  */
 #include <getopt.h>
 #include <stdlib.h>

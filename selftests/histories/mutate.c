@@ -71,7 +71,7 @@ static bool break_order(const struct pair *pair)
 /* The other does not see what the first has changed. */
 static bool break_versions(const struct pair *pair)
 {
-	if (pair->thing == GATE || !is_kept(pair->thing))
+	if (pair->thing == GATE || !is_kept(pair->thing) || pair->one->lowered)
 		return false;
 	for (u32 i = 0; i < pair->grants->nr_readings; i++) {
 		const struct reading *reading = &pair->grants->readings[i];
@@ -125,17 +125,27 @@ static bool mutate_thing(struct pair *pair, enum rule rule, u32 *nth)
 	return pair->done;
 }
 
+static bool mutate_nth(struct pair *pair, enum rule rule, u32 *nth)
+{
+	for (pair->thing = GATE; pair->thing < THINGS; pair->thing++)
+		if (mutate_thing(pair, rule, nth))
+			return true;
+	return false;
+}
+
 bool mutate(struct history *history, const struct grants *grants, enum rule rule, u32 nth)
 {
 	struct pair pair = { .history = history, .grants = grants };
+	u32 left = UINT32_MAX, places;
 
-	for (; pair.thing < THINGS; pair.thing++) {
-		if (!mutate_thing(&pair, rule, &nth))
-			continue;
-		fprintf(stderr, "%s: %s: lines %lu %lu\n", rule_names[rule],
-			thing_name(pair.thing), pair.one->told - history->events + 1,
-			pair.other->told - history->events + 1);
-		return true;
-	}
-	return false;
+	/* Too far: how many are there? */
+	mutate_nth(&pair, rule, &left);
+	places = UINT32_MAX - left;
+	if (!places)
+		return false;
+	nth %= places;
+	mutate_nth(&pair, rule, &nth);
+	fprintf(stderr, "%s: %s: lines %lu %lu\n", rule_names[rule], thing_name(pair.thing),
+		pair.one->told - history->events + 1, pair.other->told - history->events + 1);
+	return true;
 }

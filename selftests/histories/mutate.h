@@ -6,8 +6,9 @@
 #include "rules.h"
 
 /*
- * Change @history so that it violates @rule in one place, the @nth that there is.
- * Says on stderr which lines it changed.  False where there is no such place.
+ * Change @history so that it violates @rule in one place: the @nth of those that there
+ * are, counted round and round.  Says on stderr which lines violate it.  False where
+ * there is no place.
  */
 bool mutate(struct history *history, const struct grants *grants, enum rule rule, u32 nth);
 
