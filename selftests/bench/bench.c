@@ -19,6 +19,7 @@ static const struct group *const groups[] = {
 	&release_group,
 	&handover_group,
 	&memory_group,
+	&pending_group,
 };
 
 void fail(const char *what)

@@ -56,6 +56,6 @@ void __attribute__((noreturn)) fail(const char *what);
 	_ret;							\
 })
 
-extern const struct group calls_group, release_group, handover_group, memory_group;
+extern const struct group calls_group, release_group, handover_group, memory_group, pending_group;
 
 #endif
