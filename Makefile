@@ -63,11 +63,12 @@ test-planted: setup selftests
 	@selftests/planted/run.sh
 
 bench_csv = $(O)/bench/$(KERNEL)$(if $(ICOUNT),-icount).csv
-
+# Whole calls in a virtual machine.
+bench: TIMEOUT := 1200
 bench: all
-	@scripts/setup.sh bench
+	@scripts/setup.sh bench offline
 	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests/bench O=$(O)
-	@$(vm_run) $(if $(ICOUNT),--icount) -- selftests/bench/run.sh $(ROWS) > $(bench_csv)
+	@$(vm_run) $(if $(ICOUNT),--icount) -- selftests/bench/run.sh $(if $(ICOUNT),--short) $(ROWS) > $(bench_csv)
 	@selftests/bench/report.sh $(bench_csv)
 
 offline_csv = $(O)/offline/$(KERNEL)$(if $(SMALL),-small).csv
