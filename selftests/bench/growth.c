@@ -6,12 +6,15 @@
  */
 #include "bench.h"
 
+#define FDS	250000	/* for as many tokens as any row has, twice */
+
 /* Entities that live in a domain of their own, as many as @param of a row. */
 static bool start_entities(struct bench_row *row)
 {
 	struct entitylock_domain args = { .flags = ENTITYLOCK_PRIVATE };
 	static struct numbered many;
 
+	raise_fd_limit(FDS);
 	row->fd = must(domain_open(O_RDWR));
 	must(ioctl(row->fd, ENTITYLOCK_IOC_DOMAIN, &args));
 	for (unsigned int i = 0; i < row->param; i += ENTITYLOCK_SET_MAX) {
@@ -65,7 +68,7 @@ static bool start_flight(struct bench_row *row)
 	int domain = must(domain_open(O_RDWR));
 	char name[32];
 
-	raise_fd_limit(2 * row->param);
+	raise_fd_limit(FDS);
 	must(ioctl(domain, ENTITYLOCK_IOC_DOMAIN, &args));
 	flight->gate = must(acquire_gate(domain, ENTITYLOCK_OPEN, NOWAIT));
 	flight->tokens = calloc(row->param, sizeof(*flight->tokens));
