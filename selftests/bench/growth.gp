@@ -4,8 +4,11 @@ set datafile separator ","
 set datafile commentschars "#"
 set terminal svg size 1000,900 dynamic font "sans,11"
 set output svg
+unit = strstrt(kernel, "-icount") ? "instructions" : "ns"
 set logscale xy
 set grid
+unset mxtics
+unset mytics
 set key left top noenhanced
 set style data yerrorlines
 
@@ -22,7 +25,8 @@ measured(rows) = system(sprintf( \
 	"for row in %s; do ! grep -q \"^[a-z]*,$row,\" '%s' || echo $row; done", rows, csv))
 points(row) = sprintf("< grep '^[a-z]*,%s,' '%s'", row, csv)
 
-set multiplot layout 3,2 title sprintf("%s: ns, by how many there are", kernel) noenhanced
+set multiplot layout 3,2 title \
+	sprintf("%s: %s, by how many there are", kernel, unit) noenhanced
 do for [i = 1:6] {
 	there = measured(rows[i])
 	set title titles[i]
