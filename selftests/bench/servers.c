@@ -68,7 +68,7 @@ static bool start_redis(struct bench_row *row)
 	(void)row;
 	if (!path)
 		return false;
-	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	redis = must(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	must(connect(redis, (struct sockaddr *)&address, sizeof(address)));
 	return true;
