@@ -20,7 +20,7 @@ vm_options = --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 vm_run = scripts/vm.sh $(vm_options)
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
-.PHONY: check bench offline torture torture-prove killstorm histories clean help
+.PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
 all: module userspace
@@ -64,11 +64,31 @@ test-planted: setup selftests
 
 bench_csv = $(O)/bench/$(KERNEL)$(if $(ICOUNT),-icount).csv
 
+# Whole calls in a virtual machine.
+bench: TIMEOUT := 1200
 bench: all
-	@scripts/setup.sh bench
+	@scripts/setup.sh bench offline
 	@+flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C selftests/bench O=$(O)
-	@$(vm_run) $(if $(ICOUNT),--icount) -- selftests/bench/run.sh $(ROWS) > $(bench_csv)
+	@$(vm_run) $(if $(ICOUNT),--icount) -- selftests/bench/run.sh $(if $(ICOUNT),--short) $(ROWS) > $(bench_csv)
 	@selftests/bench/report.sh $(bench_csv)
+
+native_csv = $(O)/bench/native-$(KERNEL)$(if $(ICOUNT),-icount).csv
+native_vm = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) $(if $(ICOUNT),--icount) \
+	--no-module --log native
+
+# The module's own code, by a module that calls it; then an idle gate where there could be
+# more CPUs.
+bench-native: TIMEOUT := 1200
+bench-native: setup
+	@scripts/setup.sh bench
+	@scripts/module.sh --out $(O)/bench/native/$(KERNEL) $(KERNEL) EL_NATIVE=1
+	@MEM=$(or $(MEM),3G) $(native_vm) -- selftests/bench/native.sh > $(native_csv)
+	@for cpus in 1 4 16; do \
+		$(native_vm) --append possible_cpus=$$cpus -- \
+			selftests/bench/native.sh subjects=calls entities=0 | \
+			grep gate >> $(native_csv) || exit; \
+	done
+	@selftests/bench/report.sh $(native_csv)
 
 offline_csv = $(O)/offline/$(KERNEL)$(if $(SMALL),-small).csv
 
@@ -181,6 +201,7 @@ help:
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
 #?                      (ICOUNT=1: in instructions; ROWS='calls release': those groups)
+#? make bench-native    the same of the module's own code, without system calls
 #? make offline         rows of a database, edited in four ways: what each costs; in build/offline/
 #?                      (SMALL=1: a minute, where the whole takes 6)
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')

@@ -28,7 +28,7 @@ flock 9
 
 cd "$top"
 find "$out" -xtype l -delete
-find Kbuild module uapi \( -name '*.[ch]' -o -name Kbuild \) ! -name '*.mod.c' |
+find Kbuild module uapi selftests/bench/native \( -name '*.[ch]' -o -name Kbuild \) ! -name '*.mod.c' |
 while read -r file; do
 	[ ! -L "$out/$file" ] || continue
 	mkdir -p "$out/$(dirname "$file")"

@@ -8,7 +8,7 @@
 #   source        the newest kernel source
 #   debug         the sanitised kernel; debug-NAME: with scripts/debug-NAME.config
 #   check         what "make check" needs
-#   bench         what "make bench" needs
+#   bench         what "make bench" needs, beside offline's server
 #   offline       what "make offline" needs: a database server, and a cluster for it
 #   install-module, install-utils, headers (of the running kernel)
 #                 what these targets need, where packages are Debian's
@@ -47,7 +47,8 @@ base_packages='
 	zsh
 	zstd'
 bench_packages='
-	gnuplot-nox'
+	gnuplot-nox
+	redis-tools'
 offline_packages='
 	gnuplot-nox
 	postgresql

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench [GROUP ...]: what the calls cost, and what their peers' calls cost
+ * bench [--short] [GROUP ...]: what the calls cost, and what their peers' calls cost
  *
+ * --short: few rounds, for a clock that counts instructions: they differ little.
  * Prints CSV: the median, and how far the rounds were from it.
  */
 #include <sys/wait.h>
@@ -14,11 +15,18 @@
 #define GROUP_NS	(20 * NSEC_PER_SEC)
 #define LEAST_ROUNDS	5
 
+static __u64 group_ns = GROUP_NS;
+
 static const struct group *const groups[] = {
 	&calls_group,
+	&ring_group,
+	&servers_group,
 	&release_group,
 	&handover_group,
+	&crowd_group,
+	&growth_group,
 	&memory_group,
+	&pending_group,
 };
 
 void fail(const char *what)
@@ -116,7 +124,7 @@ static void run_group(const struct group *group)
 			warm_up(group, row);
 	}
 	for (unsigned int round = 0; round < group->rounds; round++) {
-		if (round >= LEAST_ROUNDS && now() - begin > GROUP_NS)
+		if (round >= LEAST_ROUNDS && now() - begin > group_ns)
 			break;
 		for (row = group->rows; row < end; row++)
 			if (there[row - group->rows])
@@ -140,11 +148,29 @@ static bool chosen(const struct group *group, char **names)
 	return !any;
 }
 
+static bool known(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (!strcmp(name, groups[i]->name))
+			return true;
+	fprintf(stderr, "bench: no group %s; there are", name);
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		fprintf(stderr, " %s", groups[i]->name);
+	fputc('\n', stderr);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	int status;
 
-	(void)argc;
+	if (argc > 1 && !strcmp(argv[1], "--short")) {
+		group_ns = 0;
+		argv++;
+	}
+	for (char **name = argv + 1; *name; name++)
+		if (!known(*name))
+			return 2;
 	puts("group,row,param,unit,median,min,max,p99,p999,samples");
 	fflush(stdout);
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {

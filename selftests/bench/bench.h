@@ -20,6 +20,7 @@
  * @loop: does it @calls times; the bench takes the time, and divides
  * @sample: in place of @loop: measures by itself, and calls record()
  * @data: the row's own
+ * @fd: the same
  * @calls: the bench's: how often to do it in a round
  * @values: the bench's: what was measured
  * @count: the bench's: how many @values
@@ -32,6 +33,7 @@ struct bench_row {
 	void (*loop)(struct bench_row *row, unsigned int calls);
 	void (*sample)(struct bench_row *row);
 	void *data;
+	int fd;
 	unsigned int calls;
 	double *values;
 	size_t count;
@@ -56,6 +58,11 @@ void __attribute__((noreturn)) fail(const char *what);
 	_ret;							\
 })
 
-extern const struct group calls_group, release_group, handover_group, memory_group;
+/* LOCK and UNLOCK, and ACQUIRE of one entity and close, so often. */
+void lock_unlock_token(int fd, unsigned int calls);
+void acquire_close_one(int domain, unsigned int calls);
+
+extern const struct group calls_group, release_group, handover_group, memory_group,
+	pending_group, servers_group, ring_group, crowd_group, growth_group;
 
 #endif

@@ -14,7 +14,7 @@
 #define NR_UNKNOWN	0x7f	/* no verb */
 #define SET_SIZE	64
 
-static int domain, token, gate_token, lock_file, semaphore, ntsync_mutex, ntsync_device;
+static int a_domain, token, gate_token, lock_file, semaphore, ntsync_mutex, ntsync_device;
 static pthread_mutex_t *mutex;
 static char path[32] = "/tmp/bench.XXXXXX";
 static const char lock_path[] = "/tmp/bench.lock";
@@ -23,8 +23,8 @@ static const char lock_path[] = "/tmp/bench.lock";
 static bool start_null(struct bench_row *row)
 {
 	(void)row;
-	domain = must(domain_open(O_RDWR));
-	token = must(idle(domain, "entity-0123456789"));
+	a_domain = must(domain_open(O_RDWR));
+	token = must(idle(a_domain, "entity-0123456789"));
 	return true;
 }
 
@@ -36,7 +36,7 @@ static void null_ioctl(struct bench_row *row, unsigned int calls)
 			fail("unknown verb");
 }
 
-static void lock_unlock_token(int fd, unsigned int calls)
+void lock_unlock_token(int fd, unsigned int calls)
 {
 	struct entitylock_lock lock = { 0 };
 	struct entitylock_unlock unlock = { 0 };
@@ -56,7 +56,7 @@ static void lock_unlock(struct bench_row *row, unsigned int calls)
 static bool start_gate(struct bench_row *row)
 {
 	(void)row;
-	gate_token = must(acquire_gate(domain, ENTITYLOCK_OPEN, NOWAIT));
+	gate_token = must(acquire_gate(a_domain, ENTITYLOCK_OPEN, NOWAIT));
 	return true;
 }
 
@@ -66,7 +66,7 @@ static void gate_lock_unlock(struct bench_row *row, unsigned int calls)
 	lock_unlock_token(gate_token, calls);
 }
 
-static void acquire_close(struct bench_row *row, unsigned int calls)
+void acquire_close_one(int domain, unsigned int calls)
 {
 	struct entitylock_entity entity = X("entity-987654321");
 	struct entitylock_acquire args = {
@@ -75,9 +75,14 @@ static void acquire_close(struct bench_row *row, unsigned int calls)
 		.entity_size = sizeof(entity),
 	};
 
-	(void)row;
 	while (calls--)
 		close(must(ioctl(domain, ENTITYLOCK_IOC_ACQUIRE, &args)));
+}
+
+static void acquire_close(struct bench_row *row, unsigned int calls)
+{
+	(void)row;
+	acquire_close_one(a_domain, calls);
 }
 
 static void acquire_set_close(struct bench_row *row, unsigned int calls)
@@ -86,7 +91,7 @@ static void acquire_set_close(struct bench_row *row, unsigned int calls)
 
 	numbered_set(&many, 0, row->param, EXCLUSIVE);
 	while (calls--)
-		close(must(acquire_set(domain, many.set, row->param, 0, NOWAIT)));
+		close(must(acquire_set(a_domain, many.set, row->param, 0, NOWAIT)));
 }
 
 /* The floor of anything that makes an fd. */

@@ -2,10 +2,11 @@
 # The medians of all rows that are times, from min to max, on one logarithmic axis.
 set datafile separator ","
 set datafile commentschars "#"
-set terminal svg size 900,800 dynamic font "sans,11"
+height = 150 + 14 * int(system(sprintf("grep -c ',ns,' '%s'", csv)))
+set terminal svg size 900,height dynamic font "sans,11"
 set output svg
 set title kernel noenhanced
-set xlabel "ns"
+set xlabel strstrt(kernel, "-icount") ? "instructions" : "ns"
 set logscale x
 set grid x
 set yrange [*:*] reverse

@@ -46,7 +46,7 @@ static bool start(struct bench_row *row)
 	int domain;
 	char name[32];
 
-	raise_fd_limit(100000);
+	raise_fd_limit(200000);
 	domain = must(domain_open(O_RDWR));
 	crowd->nr_rings = one ? 1 : BATCH;
 	for (unsigned int i = 0; i < crowd->nr_rings; i++) {
@@ -80,8 +80,11 @@ static void release(struct bench_row *row)
 
 static struct bench_row rows[] = {
 	{ "release", .param = 1, .start = start, .sample = release },
+	{ "release", .param = 10, .start = start, .sample = release },
 	{ "release", .param = 100, .start = start, .sample = release },
+	{ "release", .param = 1000, .start = start, .sample = release },
 	{ "release", .param = 10000, .start = start, .sample = release },
+	{ "release", .param = 100000, .start = start, .sample = release },
 };
 
 const struct group release_group = {

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# native.sh [PARAMETER=VALUE ...]: load the module that measures, as root; what it
+# measured as CSV on the output
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+
+echo "# $ENTITYLOCK_KERNEL: $(uname -r)"
+insmod "$here/../../build/bench/native/$ENTITYLOCK_KERNEL/entitylock-native.ko" "$@"
+rmmod entitylock-native
+dmesg | sed -n 's/.*native: \([a-z_]*,.*\)/native,\1/p'
