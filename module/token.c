@@ -297,10 +297,14 @@ void el_token_set_owner(struct el_token *token, struct el_label *label)
 	kfree(label);
 }
 
-static void wake_pollers(struct el_token *token, __poll_t what)
+/*
+ * Without a key, which aio and io_uring would report as it is, though it may not be so
+ * for them, or not any more: they look again.
+ */
+static void wake_pollers(struct el_token *token)
 {
 	if (wq_has_sleeper(&token->wait))
-		wake_up_poll(&token->wait, what);
+		wake_up_poll(&token->wait, 0);
 }
 
 /* The blocked verb's outcome; it may return as soon as the lock is dropped. */
@@ -370,7 +374,7 @@ static void set_lost(struct el_token *token)
 	el_lease_end(token);
 	el_alarm_disarm(token);
 	tell_waiter(token, -ESTALE);
-	wake_pollers(token, EPOLLERR | EPOLLHUP);
+	wake_pollers(token);
 	el_token_todo(token);
 }
 
@@ -436,7 +440,7 @@ bool el_token_grant(struct el_token *token)
 		el_alarm_disarm(token);
 		tell_waiter(token, 0);
 		/* Somebody may have queued for it while it was not yet HELD. */
-		wake_pollers(token, EPOLLIN | EPOLLPRI);
+		wake_pollers(token);
 	}
 	spin_unlock(&token->lock);
 	return granted;
@@ -522,7 +526,7 @@ void el_token_failed(struct el_token *token, int error)
 	spin_lock(&token->lock);
 	if (token->state != ENTITYLOCK_LOST) {
 		token->error = error;
-		wake_pollers(token, EPOLLERR);
+		wake_pollers(token);
 	}
 	spin_unlock(&token->lock);
 }
@@ -590,7 +594,7 @@ void el_token_left(struct el_token *token, u8 state, int error)
 	if (state == ENTITYLOCK_HELD && token->doomed)
 		set_lost(token);
 	else if (token->error || state == ENTITYLOCK_HELD)
-		wake_pollers(token, EPOLLERR | EPOLLIN);
+		wake_pollers(token);
 	token->doomed = false;
 	spin_unlock(&token->lock);
 }

@@ -143,7 +143,8 @@ static void tell(struct el_token *token, spinlock_t *lock)
 {
 	el_token_get(token);
 	spin_unlock(lock);
-	wake_up_poll(&token->wait, EPOLLPRI);
+	/* Without a key: see wake_pollers(). */
+	wake_up_poll(&token->wait, 0);
 	el_token_put(token);
 	cond_resched();
 	spin_lock(lock);
