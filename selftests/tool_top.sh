@@ -88,6 +88,7 @@ result $? 'what is typed is echoed again'
 mux send-keys 'clear; TERM=dumb entitylock top -n 1 | head -n 1' Enter
 soon shows '^entities'
 result $? 'plain on a dumb terminal'
+mux resize-window -x 120 -y 40
 mux send-keys 'clear; entitylock top -n 1 | head -n 1; entitylock top -n 1' Enter
 soon lines_are '^entities' 2
 result $? 'a number of rounds: they stay'
