@@ -16,8 +16,7 @@ module_args := $(foreach v,W C,$(if $($(v)),$(v)=$($(v))))
 # The command as it was given: make does not look into it.
 export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
-vm_options = --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
-vm_run = scripts/vm.sh $(vm_options)
+vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
 .PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
 .PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
@@ -50,8 +49,7 @@ test-debug: TIMEOUT := 3600
 test-debug: KERNEL := debug
 test test-debug: all selftests
 	@scripts/setup.sh offline
-	@$(if $(TESTS),$(vm_run) --debug-opts -- selftests/run.sh $(TESTS),\
-		scripts/test.sh $(vm_options) --debug-opts)
+	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
 
 test-leaks: KERNEL := debug
 test-leaks: all selftests

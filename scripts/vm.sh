@@ -9,7 +9,6 @@
 #   --debug-opts     what a stock kernel has to find memory faults, switched on
 #   --no-module      do not load the module
 #   --accel NAME     tcg or kvm, instead of finding out
-#   --log NAME       keep the kernel log as build/vm/NAME.log (the kernel's name)
 #   --icount         a nanosecond of the guest is an instruction; one CPU
 #
 # The machine has this host's root, read-only under an overlay in memory: what
@@ -18,12 +17,13 @@
 # every ENTITYLOCK_* variable are passed on.
 #
 # The exit status is the command's; 124: the time was up; 125: the machine
-# failed, or the command succeeded but the kernel log has a complaint.
+# failed, or the command succeeded but the kernel log, kept in
+# build/vm/<kernel>.log, has a complaint.
 set -eu
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-kernel=6.1 seconds=600 append='' debug_opts='' load=1 accel='' icount='' log_name=''
+kernel=6.1 seconds=600 append='' debug_opts='' load=1 accel='' icount=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel)	kernel=$2; shift ;;
@@ -31,7 +31,6 @@ while [ $# -gt 0 ]; do
 	--append)	append=$2; shift ;;
 	--debug-opts)	debug_opts=1 ;;
 	--no-module)	load= ;;
-	--log)		log_name=$2; shift ;;
 	--accel)	accel=$2; shift ;;
 	--icount)	icount=1 accel=tcg,thread=single CPUS=1 ;;
 	--)		shift; break ;;
@@ -171,7 +170,7 @@ wait $qemu || status=$?
 wait
 pids=
 
-log=$top/build/vm/${log_name:-$kernel}.log
+log=$top/build/vm/$kernel.log
 mkdir -p "${log%/*}"
 mv "$run/log" "$log"
 

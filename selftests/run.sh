@@ -3,7 +3,6 @@
 #
 # run.sh [TEST ...]: run self-tests on the loaded module, all or those named
 # (fifo, 32/fifo, tool_run.sh), as root
-# run.sh --half 1|2: run about half of them, by time; both are all
 #
 # Prints each program's TAP, its time, and at the end "N passed, N failed".
 # A program that ends early, or leaves an entity behind, is a failure.
@@ -12,27 +11,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${ENTITYLOCK_SELFTESTS:-$here/../build/selftests}
 export ENTITYLOCK_KO="${ENTITYLOCK_KO:-$here/../build/modules/$(uname -r)/entitylock.ko}"
 
-# failnth is for kernels that can inject faults.
+# failnth is for kernels that can inject faults; module unloads it, so it comes last.
 programs()
 {
 	(cd "$out" && find . -maxdepth 2 -type f -perm -100 | sed 's,^\./,,' | sort |
 		grep -vE '(module|failnth)$')
 	[ ! -e /sys/kernel/debug/failslab ] || echo failnth
-}
-
-tools()
-{
 	(cd "$here" && find . -maxdepth 1 -name 'tool_*.sh' | sed 's,^\./,,' | sort)
-}
-
-# module unloads it, so it comes last.
-half()
-{
-	case $1 in
-	1)	programs; tools | awk 'NR % 3 == 1'; echo module ;;
-	2)	tools | awk 'NR % 3 != 1'; echo 32/module ;;
-	*)	echo "run.sh: --half $1: there are 1 and 2" >&2; exit 2 ;;
-	esac
+	echo module 32/module
 }
 
 command_of()
@@ -60,12 +46,9 @@ complain()
 	failed=$((failed + 1))
 }
 
-if [ "${1:-}" = --half ]; then
-	names=$(half "${2:-}")
-else
-	names=${*:-$(programs; tools; echo module 32/module)}
-fi
-for name in $names; do
+# shellcheck disable=SC2046  # one word a name
+[ $# -gt 0 ] || set -- $(programs)
+for name; do
 	echo "# $name"
 	start=$(date +%s.%N)
 	status=0
