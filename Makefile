@@ -45,7 +45,7 @@ demo: all
 	@$(vm_run) -- userspace/examples/demo/demo.sh
 
 test: TIMEOUT := 3000
-test-debug: TIMEOUT := 3600
+test-debug: TIMEOUT := 7200
 test-debug: KERNEL := debug
 test test-debug: all selftests
 	@scripts/setup.sh offline
