@@ -125,12 +125,13 @@ static void print_head(const struct ranking *ranking, const struct numbers *now,
 	uint64_t ns = now->at - before->at;
 	int printed;
 
-	printed = printf("entities %llu, tokens %llu, waiters %llu; grants %.1f/s, contended %.1f/s; by %s",
+	printed = printf("entities %llu, tokens %llu, waiters %llu; ",
 			 (unsigned long long)stats->entities, (unsigned long long)stats->tokens,
-			 (unsigned long long)stats->waiters,
-			 rate(stats->grants, before->stats.grants, ns),
-			 rate(stats->contended, before->stats.contended, ns),
-			 ranking->by_hold ? "hold" : "wait");
+			 (unsigned long long)stats->waiters);
+	printed += printf("grants %.1f/s, contended %.1f/s; by %s",
+			  rate(stats->grants, before->stats.grants, ns),
+			  rate(stats->contended, before->stats.contended, ns),
+			  ranking->by_hold ? "hold" : "wait");
 	screen_end_line(printed);
 }
 
