@@ -562,7 +562,7 @@ int send_fd(int sock, int fd)
 	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-int receive_fd(int sock)
+int receive_fd_with(int sock, int flags)
 {
 	char byte;
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
@@ -579,7 +579,7 @@ int receive_fd(int sock)
 	struct cmsghdr *cmsg;
 	int fd;
 
-	if (recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) != 1)
+	if (recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | flags) != 1)
 		return -errno;
 	cmsg = CMSG_FIRSTHDR(&msg);
 	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS)

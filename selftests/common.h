@@ -235,7 +235,13 @@ pid_t spawn(void);
 int reap(pid_t pid);
 
 int send_fd(int sock, int fd);
-int receive_fd(int sock);
+/* Flags of recvmsg(2). */
+int receive_fd_with(int sock, int flags);
+
+static inline int receive_fd(int sock)
+{
+	return receive_fd_with(sock, 0);
+}
 
 void pin_to_cpu(unsigned int cpu);
 unsigned int cpus(void);

@@ -34,25 +34,7 @@ static bool is_free(int domain)
 /* A copy of the fd in the first message, which stays. */
 static int peek_fd(int sock)
 {
-	char byte;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control.space),
-	};
-	int fd;
-
-	if (recvmsg(sock, &msg, MSG_PEEK | MSG_CMSG_CLOEXEC) != 1 ||
-	    msg.msg_controllen < CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(&control.align), sizeof(fd));
-	return fd;
+	return receive_fd_with(sock, MSG_PEEK);
 }
 
 struct peeker {
