@@ -57,32 +57,41 @@ static void yield_now_and_then(u32 i)
 		cond_resched();
 }
 
-/* Raise the hold at @pos.  Return: as el_hold_request(). */
-static __always_inline int step(struct el_token *token, int refusal)
+/*
+ * Raise the hold at @pos, @fresh if it is LOCK that has come to it: then nothing is
+ * held that comes after it.  Return: as el_hold_request().
+ */
+static __always_inline int step(struct el_token *token, bool fresh, int refusal)
 {
 	struct el_hold *hold = token->set[token->pos];
 
 	lockdep_assert_held(&token->mutex);
-	if (hold->mode >= hold->want)
+	if (!fresh && hold->mode >= hold->want)
 		return 0;
-	return el_hold_request(hold, token->pos + 1 == token->end,
-			       against_order(token, hold) ? -EDEADLK : refusal);
+	if (!fresh && against_order(token, hold))
+		refusal = -EDEADLK;
+	return el_hold_request(hold, token->pos + 1 == token->end, refusal);
 }
 
-/* Raise the holds from @pos on.  Return: as step(), or why not to go on. */
-static __always_inline int walk(struct el_token *token, int refusal)
+/*
+ * Raise the holds from @pos on.  Return: as step(), or why not to go on: after the
+ * last one it is conclude() that finds that.
+ */
+static __always_inline int walk(struct el_token *token, bool fresh, int refusal)
 {
 	int ret;
 
-	for (; token->pos < token->end; token->pos++) {
-		ret = step(token, refusal);
+	while (token->pos < token->end) {
+		ret = step(token, fresh, refusal);
 		if (ret)
 			return ret;
+		if (++token->pos == token->end)
+			break;
 		if (token->refused)
 			return token->refused;
 		if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
 			return -ESTALE;
-		yield_now_and_then(token->pos);
+		yield_now_and_then(token->pos - 1);
 	}
 	return 0;
 }
@@ -94,7 +103,7 @@ static int enter(struct el_token *token, int refusal)
 	if (token->gate)
 		ret = el_gate_request(token, !refusal);
 	else
-		ret = el_gate_enter(token, !refusal);
+		ret = el_gate_enter(&token->domain->gate, token, !refusal);
 	return ret == -EAGAIN ? refusal : ret;
 }
 
@@ -113,10 +122,10 @@ static int prepare_raise(struct el_token *token, const struct el_deadline *deadl
 	return !ret && el_lease_expired(token) ? -ETIME : ret;
 }
 
-static void leave_gate(struct el_token *token, enum el_end how)
+static __always_inline void leave_gate(struct el_token *token, enum el_end how)
 {
 	if (token->entered)
-		el_gate_exit(token);
+		el_gate_exit(&token->domain->gate, token);
 	else
 		el_gate_leave(token, how);
 }
@@ -150,13 +159,22 @@ static void find_ends(struct el_token *token)
 	}
 }
 
+/* What is traced stays out of the way of what is not. */
+static noinline void trace_request(struct el_token *token)
+{
+	el_trace(request, token, el_trace_first(token));
+}
+
 /* A new attempt.  Return: false if the token is LOST. */
-static bool begin(struct el_token *token, enum el_attempt_kind kind)
+static __always_inline bool begin(struct el_token *token, enum el_attempt_kind kind)
 {
 	lockdep_assert_held(&token->mutex);
-	if (!el_token_pend(token, kind))
+	if (kind == EL_LOCK)
+		el_token_pend(token, kind);
+	else if (!el_token_raise(token))
 		return false;
-	el_trace(request, token, el_trace_first(token));
+	if (trace_entitylock_request_enabled())
+		trace_request(token);
 	token->result = 0;
 	token->refused = 0;
 	token->pos = 0;
@@ -238,15 +256,10 @@ static u8 state_before(enum el_attempt_kind kind)
 	return kind == EL_LOCK ? ENTITYLOCK_IDLE : ENTITYLOCK_HELD;
 }
 
-/* End the running attempt.  Return: false if it has been granted before. */
-static bool give_up(struct el_token *token, int error)
+/* give_up() of an attempt that has not ended, or not long ago. */
+static noinline bool end_attempt(struct el_token *token, int error)
 {
-	/*
-	 * Only the mutex's owner leads to that state: no need for a closer look.
-	 * Acquire: whoever sees that it was granted also sees what (set_state()).
-	 */
-	if (smp_load_acquire(&token->state) != ENTITYLOCK_PENDING ||
-	    !el_token_leave(token, ENTITYLOCK_PENDING))
+	if (!el_token_leave(token, ENTITYLOCK_PENDING))
 		return false;
 	el_trace(cancel, token, el_trace_first(token), error);
 	undo(token, token->kind, token->attempt);
@@ -254,12 +267,34 @@ static bool give_up(struct el_token *token, int error)
 	return true;
 }
 
-static void trace_release(struct el_token *token, enum el_end how)
+/*
+ * End the running attempt, if there was one when @state was read.  Only the mutex's
+ * owner leads to that state: no need for a closer look.
+ */
+static __always_inline bool give_up_from(struct el_token *token, u8 state, int error)
+{
+	return unlikely(state == ENTITYLOCK_PENDING) && end_attempt(token, error);
+}
+
+/* End the running attempt.  Return: false if it has been granted before. */
+static bool give_up(struct el_token *token, int error)
+{
+	/* Acquire: whoever sees that it was granted also sees what (el_token_set_state()). */
+	return give_up_from(token, smp_load_acquire(&token->state), error);
+}
+
+static noinline void trace_release(struct el_token *token, enum el_end how)
 {
 	if (token->gate)
 		el_trace(gate_release, token, NULL, how, el_token_age(token));
 	else
 		el_trace(release, token, el_trace_first(token), how, el_token_age(token));
+}
+
+static __always_inline void note_release(struct el_token *token, enum el_end how)
+{
+	if (trace_entitylock_release_enabled() || trace_entitylock_gate_release_enabled())
+		trace_release(token, how);
 }
 
 static void end_holds(struct el_token *token, enum el_end how)
@@ -294,11 +329,12 @@ static void drop_marks(struct el_token *token)
  * Give back all that a HELD token holds, if it is; @error is kept for those who poll.
  * Marks are dropped when nobody can take anything from it any more.
  */
-static void release(struct el_token *token, enum el_end how, bool consistent, int error)
+static __always_inline void release(struct el_token *token, enum el_end how, bool consistent,
+				    int error)
 {
 	if (!el_token_leave(token, ENTITYLOCK_HELD))
 		return;
-	trace_release(token, how);
+	note_release(token, how);
 	if (consistent)
 		drop_marks(token);
 	end_holds(token, how);
@@ -370,7 +406,7 @@ static int await_grant(struct el_token *token, const struct el_deadline *deadlin
  * @token: a token whose set is as it shall become, prepare()d
  * @kind: what to raise
  * @deadline: until when to wait
- * @grant: output
+ * @grant: output, zero before
  *
  * Return: 0 for a grant; -EINPROGRESS, for finish(); or another negative errno, and
  * the token is as it was.
@@ -383,17 +419,15 @@ static __always_inline int attempt(struct el_token *token, enum el_attempt_kind 
 	lockdep_assert_held(&token->mutex);
 	if (!begin(token, kind))
 		return -ESTALE;
-	*grant = (struct el_grant){
-		.kind = kind,
-		.attempt = token->attempt,
-		.before = token->fence,
-		.granted_before = token->granted,
-		.error = token->error,
-	};
+	grant->kind = kind;
+	grant->attempt = token->attempt;
+	grant->before = token->fence;
+	grant->granted_before = token->granted;
+	grant->error = token->error;
 
 	ret = kind == EL_LOCK ? enter(token, deadline->refusal) : 0;
 	if (!ret && !token->gate) {
-		ret = walk(token, deadline->refusal);
+		ret = walk(token, kind == EL_LOCK, deadline->refusal);
 		if (!ret)
 			ret = conclude(token);
 	}
@@ -419,7 +453,7 @@ static void go_on(struct el_token *token)
 
 	if (el_hold_waits(token->set[token->pos]))
 		return;
-	ret = token->refused ?: walk(token, 0);
+	ret = token->refused ?: walk(token, false, 0);
 	if (!ret)
 		ret = conclude(token);
 	if (ret != -EINPROGRESS)
@@ -799,18 +833,21 @@ int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence)
 	enum el_end how = flags & ENTITYLOCK_UNCHANGED ? EL_UNCHANGED : EL_UNLOCKED;
 	bool cancel = flags & ENTITYLOCK_CANCEL;
 	int ret, error = 0;
+	u8 state;
 
 	mutex_lock(&token->mutex);
+	/* Acquire: whoever sees that it was granted also sees what (el_token_set_state()). */
+	state = smp_load_acquire(&token->state);
 	ret = -EBADFD;
-	if (READ_ONCE(token->state) == ENTITYLOCK_IDLE)
+	if (state == ENTITYLOCK_IDLE)
 		goto out;
 	ret = -ESTALE;
-	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
+	if (state == ENTITYLOCK_LOST)
 		goto out;
 	if (fence && !holds_grant(token, fence))
 		goto out;
 	ret = 0;
-	if (give_up(token, -ECANCELED)) {
+	if (give_up_from(token, state, -ECANCELED)) {
 		/* Whoever polls for the outcome of the wait is told by this. */
 		error = -ECANCELED;
 		if (cancel)
@@ -853,7 +890,7 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 	else if (token->granted == grant->attempt)
 		give_up(token, -ECANCELED);
 	if (token->granted == grant->attempt && el_token_leave(token, ENTITYLOCK_HELD)) {
-		trace_release(token, EL_TAKEN_BACK);
+		note_release(token, EL_TAKEN_BACK);
 		undo(token, grant->kind, grant->attempt);
 		el_token_ungrant(token, grant->before, grant->granted_before);
 		el_token_left(token, state_before(grant->kind), 0);
@@ -952,7 +989,7 @@ void el_attempt_expire(struct el_token *token)
 
 static void arrive(struct el_token *token)
 {
-	step(token, 0);
+	step(token, false, 0);
 }
 
 /* An operation that waits may be the one whose turn it is at the gate. */

@@ -19,6 +19,8 @@
  *     queue; drain; unlock       unlock                 sum in
  *                                                       equal: granted; unlock
  *
+ * What operations do is in gate.h, so that it costs them no call.
+ *
  * A and C: either the newcomer sees @closing, or the sum has its "in".
  * B and C: either the leaver sees @closing and drains, or the sum has its "out".
  * R and D: a sum that has an "out" also has the "in" which came before it, so
@@ -37,7 +39,6 @@
  */
 #include <linux/percpu.h>
 
-#include "breakage.h"
 #include "domain.h"
 #include "fence.h"
 #include "gate.h"
@@ -64,26 +65,6 @@ void el_gate_destroy(struct el_gate *gate)
 	if (gate->mark)
 		el_mark_drop(gate->mark);
 	free_percpu(gate->count);
-}
-
-/*
- * Nobody else writes this CPU's counter while preemption is off, as no
- * interrupt does.
- */
-static void count_in(struct el_gate *gate)
-{
-	this_cpu_inc(gate->count->in);
-}
-
-static void count_out(struct el_gate *gate)
-{
-	struct el_gate_count *count;
-
-	preempt_disable();
-	count = this_cpu_ptr(gate->count);
-	/* R: pairs with D. */
-	smp_store_release(&count->out, count->out + 1);
-	preempt_enable();
 }
 
 /* el_gate_in_flight - operations that are counted in; never less than there are */
@@ -220,15 +201,17 @@ void el_gate_lease(struct el_token *token)
 	spin_unlock(&gate->lock);
 }
 
-static int enter_slow(struct el_token *token, bool wait)
+/* el_gate_enter_slow - el_gate_enter() of one that was counted in, and saw it closing */
+int el_gate_enter_slow(struct el_token *token, bool wait)
 {
 	struct el_gate *gate = &token->domain->gate;
 	int ret = 0;
 
+	lockdep_assert_held(&token->mutex);
 	spin_lock(&gate->lock);
 	expire_holder(token->domain);
 	if (gate->closing) {
-		count_out(gate);
+		el_gate_count_out(gate);
 		token->entered = false;
 		if (wait)
 			enqueue(gate, token);
@@ -239,44 +222,9 @@ static int enter_slow(struct el_token *token, bool wait)
 	return ret;
 }
 
-/**
- * el_gate_enter - count an operation in
- * @token: the operation
- * @wait: queue if the gate is held or awaited
- *
- * Context: the token's mutex is held.
- * Return: 0, -EINPROGRESS if it was queued, or -EAGAIN.
- */
-int el_gate_enter(struct el_token *token, bool wait)
+/* el_gate_exit_slow - what el_gate_exit() does when the gate may wait for it */
+void el_gate_exit_slow(struct el_gate *gate)
 {
-	struct el_gate *gate = &token->domain->gate;
-
-	lockdep_assert_held(&token->mutex);
-	token->entered = true;
-	count_in(gate);
-	smp_mb();	/* A: pairs with C. */
-	/* Acquire: whoever finds it open sees the last gate's floor. */
-	if (likely(!smp_load_acquire(&gate->closing)) || el_break_gateleak())
-		return 0;
-	return enter_slow(token, wait);
-}
-
-/**
- * el_gate_exit - count an operation out
- * @token: an operation that was counted in
- *
- * Context: the token's mutex is held, and no lock of an entity.
- */
-void el_gate_exit(struct el_token *token)
-{
-	struct el_gate *gate = &token->domain->gate;
-
-	lockdep_assert_held(&token->mutex);
-	token->entered = false;
-	count_out(gate);
-	smp_mb();	/* B: pairs with C. */
-	if (likely(!READ_ONCE(gate->closing)))
-		return;
 	spin_lock(&gate->lock);
 	drain(gate);
 	spin_unlock(&gate->lock);
@@ -430,7 +378,7 @@ void el_gate_admit(struct el_token *token, void (*arrive)(struct el_token *token
 	spin_lock(&gate->lock);
 	if (first_operation(gate) == token) {
 		dequeue(gate, token);
-		count_in(gate);
+		el_gate_count_in(gate);
 		token->entered = true;
 		arrive(token);
 		next_phase(domain);

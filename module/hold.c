@@ -107,6 +107,20 @@ void el_entity_grant(struct el_domain *domain, struct el_entity *entity)
 		el_entity_notice(domain, entity);
 }
 
+/* An exclusive hold of a robust token has vanished. */
+static noinline void leave_mark(struct el_hold *hold)
+{
+	struct el_entity *entity = hold->entity;
+	struct el_token *token = hold->token;
+
+	lockdep_assert_held(&entity->lock);
+	if (entity->mark)
+		return;
+	entity->mark = el_mark_take(token);
+	refcount_inc(&entity->refs);
+	el_trace(abandon, token, hold);
+}
+
 /* The mode of a hold becomes less, and the entity remembers what it must. */
 static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how)
 {
@@ -114,7 +128,6 @@ static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how
 	struct el_token *token = hold->token;
 	/* What an attempt has raised, and was not granted for, does not count. */
 	u8 had = token->partial ? mode_before(hold, token->kind, token->attempt) : hold->mode;
-
 	bool undone = how == EL_UNDONE || how == EL_TAKEN_BACK;
 
 	lockdep_assert_held(&entity->lock);
@@ -126,12 +139,8 @@ static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how
 	}
 	if (had && !undone)
 		hold->seen = el_entity_version(token->domain, entity);
-	if (had == ENTITYLOCK_EXCLUSIVE && how == EL_VANISHED && unlikely(token->robust) &&
-	    !entity->mark) {
-		entity->mark = el_mark_take(token);
-		refcount_inc(&entity->refs);
-		el_trace(abandon, token, hold);
-	}
+	if (had == ENTITYLOCK_EXCLUSIVE && how == EL_VANISHED && unlikely(token->robust))
+		leave_mark(hold);
 	if (unlikely(hold->leased) && !mode) {
 		hold->leased = false;
 		entity->queue.nr_leased--;
@@ -193,7 +202,7 @@ void el_hold_lease(struct el_hold *hold)
 }
 
 /* End holds that are in the way of a request and gone; most often there is none. */
-static bool reap(struct el_domain *domain, const struct el_hold *request)
+static noinline bool reap(struct el_domain *domain, const struct el_hold *request)
 {
 	struct el_entity *entity = request->entity;
 	unsigned int batch = 0;
@@ -216,13 +225,28 @@ static bool reap(struct el_domain *domain, const struct el_hold *request)
 	return reaped;
 }
 
-static bool try(struct el_hold *hold)
+static __always_inline bool try(struct el_hold *hold)
 {
 	struct el_queue *queue = &hold->entity->queue;
 
 	if (el_queue_try(queue, hold))
 		return true;
 	return unlikely(reap(hold->token->domain, hold)) && el_queue_try(queue, hold);
+}
+
+/* Until whoever gives it back grants it. */
+static noinline void wait_for(struct el_hold *hold, bool last)
+{
+	struct el_entity *entity = hold->entity;
+	struct el_domain *domain = hold->token->domain;
+
+	lockdep_assert_held(&entity->lock);
+	hold->last = last;
+	el_stats_wait(hold->token);
+	el_trace(queue, hold->token, hold);
+	el_queue_wait(&entity->queue, hold);
+	el_watch_notice(domain, entity);
+	see_to_leases(domain, entity);
 }
 
 /**
@@ -237,7 +261,6 @@ static bool try(struct el_hold *hold)
 int el_hold_request(struct el_hold *hold, bool last, int refusal)
 {
 	struct el_entity *entity = hold->entity;
-	struct el_queue *queue = &entity->queue;
 	int ret = 0;
 
 	lockdep_assert_held(&hold->token->mutex);
@@ -245,17 +268,12 @@ int el_hold_request(struct el_hold *hold, bool last, int refusal)
 	el_entity_settle(entity);
 	if (try(hold) || el_break_nolock()) {
 		granted(hold);
-	} else if (!el_queue_may_wait(queue, hold)) {
+	} else if (!el_queue_may_wait(&entity->queue, hold)) {
 		ret = -EDEADLK;
 	} else if (refusal) {
 		ret = refusal;
 	} else {
-		hold->last = last;
-		el_stats_wait(hold->token);
-		el_trace(queue, hold->token, hold);
-		el_queue_wait(queue, hold);
-		el_watch_notice(hold->token->domain, entity);
-		see_to_leases(hold->token->domain, entity);
+		wait_for(hold, last);
 		ret = -EINPROGRESS;
 	}
 	spin_unlock(&entity->lock);

@@ -105,7 +105,7 @@ void el_stats_contended(struct el_domain *domain, u64 waited)
 	this_cpu_inc(domain->stats->waits[bucket(waited)]);
 }
 
-/* el_stats_held - a HELD token gives up, or loses, what it holds; under its lock */
+/* el_stats_held - el_stats_release() while hold times are counted */
 void el_stats_held(struct el_token *token)
 {
 	lockdep_assert_held(&token->lock);

@@ -45,4 +45,11 @@ void el_stats_contended(struct el_domain *domain, u64 waited);
 void el_stats_held(struct el_token *token);
 void el_stats_show(struct seq_file *seq, const struct el_domain *domain);
 
+/* el_stats_release - a HELD token gives up, or loses, what it holds; under its lock */
+static inline void el_stats_release(struct el_token *token)
+{
+	if (static_branch_unlikely(&el_stats_holds))
+		el_stats_held(token);
+}
+
 #endif /* EL_STATS_H */

@@ -322,13 +322,6 @@ static void tell_waiter(struct el_token *token, int result)
 	wake_up_process(waiter->task);
 }
 
-static void set_state(struct el_token *token, u8 state)
-{
-	/* Pairs with the acquire in give_up(), which looks without the lock. */
-	smp_store_release(&token->state, state);
-	token->since = get_jiffies_64();
-}
-
 /* el_token_age - nanoseconds since its state last changed, to a timer tick */
 u64 el_token_age(const struct el_token *token)
 {
@@ -341,24 +334,25 @@ static u64 end_wait(struct el_token *token)
 	return likely(!token->queued) ? 0 : el_stats_waited(token);
 }
 
-static void count_held(struct el_token *token)
+/* As long as the token is PENDING nobody changes its set. */
+static noinline void trace_grant(const struct el_token *token, u64 waited)
 {
-	if (static_branch_unlikely(&el_stats_holds))
-		el_stats_held(token);
+	if (token->gate)
+		trace_entitylock_gate_grant(token, NULL, waited);
+	else
+		trace_entitylock_grant(token, el_trace_first(token), waited);
 }
 
-/* A grant: told, and counted.  As long as the token is PENDING nobody changes its set. */
-static void note_grant(struct el_token *token)
+/* A grant: told, and counted. */
+static __always_inline void note_grant(struct el_token *token)
 {
 	u64 waited = end_wait(token);
 
 	this_cpu_inc(token->domain->stats->grants);
 	if (unlikely(waited))
 		el_stats_contended(token->domain, waited);
-	if (token->gate)
-		trace_entitylock_gate_grant(token, NULL, waited);
-	else
-		trace_entitylock_grant(token, el_trace_first(token), waited);
+	if (trace_entitylock_grant_enabled() || trace_entitylock_gate_grant_enabled())
+		trace_grant(token, waited);
 }
 
 static void set_lost(struct el_token *token)
@@ -368,8 +362,8 @@ static void set_lost(struct el_token *token)
 	end_wait(token);
 	if (token->state == ENTITYLOCK_HELD ||
 	    (token->state == ENTITYLOCK_PENDING && token->kind == EL_RAISE))
-		count_held(token);
-	set_state(token, ENTITYLOCK_LOST);
+		el_stats_release(token);
+	el_token_set_state(token, ENTITYLOCK_LOST);
 	token->error = -ESTALE;
 	el_lease_end(token);
 	el_alarm_disarm(token);
@@ -378,35 +372,21 @@ static void set_lost(struct el_token *token)
 	el_token_todo(token);
 }
 
-static void pend(struct el_token *token, enum el_attempt_kind kind)
-{
-	token->attempt = el_token_next_attempt(token);
-	token->async = false;
-	token->kind = kind;
-	set_state(token, ENTITYLOCK_PENDING);
-}
-
 /**
- * el_token_pend - an attempt begins
- * @token: an IDLE token, or a HELD one that asks for more
- * @kind: what it raises
+ * el_token_raise - an attempt begins that raises what is held
+ * @token: a token that was HELD
  *
  * Return: false if the token is LOST.
  */
-bool el_token_pend(struct el_token *token, enum el_attempt_kind kind)
+bool el_token_raise(struct el_token *token)
 {
 	bool pends;
 
 	lockdep_assert_held(&token->mutex);
-	/* Nobody can meet a token that holds nothing, or take it from here. */
-	if (likely(READ_ONCE(token->state) == ENTITYLOCK_IDLE)) {
-		pend(token, kind);
-		return true;
-	}
 	spin_lock(&token->lock);
 	pends = token->state != ENTITYLOCK_LOST;
 	if (pends)
-		pend(token, kind);
+		el_token_pend(token, EL_RAISE);
 	spin_unlock(&token->lock);
 	return pends;
 }
@@ -436,7 +416,7 @@ bool el_token_grant(struct el_token *token)
 		note_grant(token);
 		if (token->kind == EL_LOCK && unlikely(token->lease_len) && !token->parked)
 			el_lease_begin(token);
-		set_state(token, ENTITYLOCK_HELD);
+		el_token_set_state(token, ENTITYLOCK_HELD);
 		el_alarm_disarm(token);
 		tell_waiter(token, 0);
 		/* Somebody may have queued for it while it was not yet HELD. */
@@ -547,29 +527,6 @@ void el_token_ungrant(struct el_token *token, u64 fence, u32 granted)
 }
 
 /**
- * el_token_leave - begin to give up an attempt, or what is held
- * @token: the token
- * @from: the state that is to be left
- *
- * Return: false if the token is not in that state (any more).  Otherwise it can
- * be granted no longer, and the caller will call el_token_left().
- */
-bool el_token_leave(struct el_token *token, u8 from)
-{
-	bool left;
-
-	lockdep_assert_held(&token->mutex);
-	spin_lock(&token->lock);
-	left = token->state == from;
-	if (left && from == ENTITYLOCK_HELD)
-		count_held(token);
-	if (left)
-		WRITE_ONCE(token->state, EL_LEAVING);
-	spin_unlock(&token->lock);
-	return left;
-}
-
-/**
  * el_token_left - what was to be given up has been
  * @token: the token
  * @state: its new state
@@ -588,7 +545,7 @@ void el_token_left(struct el_token *token, u8 state, int error)
 	else if (!error || error == -ECANCELED)
 		token->error = 0;
 	tell_waiter(token, error);
-	set_state(token, state);
+	el_token_set_state(token, state);
 	if (state == ENTITYLOCK_IDLE && !token->parked)
 		el_lease_end(token);
 	if (state == ENTITYLOCK_HELD && token->doomed)

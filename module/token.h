@@ -3,6 +3,7 @@
 #ifndef EL_TOKEN_H
 #define EL_TOKEN_H
 
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -13,6 +14,7 @@
 #include <linux/entitylock.h>
 
 #include "queue.h"
+#include "stats.h"
 
 struct el_alarm;
 struct el_domain;
@@ -239,9 +241,8 @@ struct el_label *el_label_read(u64 user, u32 len);
 void el_token_own(struct el_token *token);
 void el_token_set_owner(struct el_token *token, struct el_label *label);
 
-bool el_token_pend(struct el_token *token, enum el_attempt_kind kind);
+bool el_token_raise(struct el_token *token);
 bool el_token_grant(struct el_token *token);
-bool el_token_leave(struct el_token *token, u8 from);
 int el_token_renew(struct el_token *token, u64 lease);
 int el_token_park(struct el_token *token, u64 lease);
 void el_token_unpark(struct el_token *token);
@@ -259,7 +260,7 @@ void el_token_step(struct el_token *token);
 /* el_token_check - 0 if it is in that state, -ESTALE if LOST, else -EBADFD */
 static inline int el_token_check(const struct el_token *token, u8 state)
 {
-	/* Acquire: what came with the state, without the token's lock (set_state()). */
+	/* Acquire: what came with the state, without the token's lock (el_token_set_state()). */
 	u8 is = smp_load_acquire(&token->state);
 
 	if (likely(is == state))
@@ -279,6 +280,52 @@ static inline int el_token_check_sealed(const struct el_token *token)
 static inline u32 el_token_next_attempt(const struct el_token *token)
 {
 	return token->attempt + 1 ?: 1;
+}
+
+/* el_token_set_state - from one state into the next; token's lock, if that guards it */
+static inline void el_token_set_state(struct el_token *token, u8 state)
+{
+	/* Pairs with the acquire in give_up(), which looks without the lock. */
+	smp_store_release(&token->state, state);
+	token->since = get_jiffies_64();
+}
+
+/**
+ * el_token_pend - an attempt begins
+ * @token: an IDLE token: nobody can meet one that holds nothing, or take it from here;
+ *	or another, under its lock
+ * @kind: what it raises
+ */
+static inline void el_token_pend(struct el_token *token, enum el_attempt_kind kind)
+{
+	lockdep_assert_held(&token->mutex);
+	token->attempt = el_token_next_attempt(token);
+	token->async = false;
+	token->kind = kind;
+	el_token_set_state(token, ENTITYLOCK_PENDING);
+}
+
+/**
+ * el_token_leave - begin to give up an attempt, or what is held
+ * @token: the token
+ * @from: the state that is to be left
+ *
+ * Return: false if the token is not in that state (any more).  Otherwise it can
+ * be granted no longer, and the caller will call el_token_left().
+ */
+static inline bool el_token_leave(struct el_token *token, u8 from)
+{
+	bool left;
+
+	lockdep_assert_held(&token->mutex);
+	spin_lock(&token->lock);
+	left = token->state == from;
+	if (left && from == ENTITYLOCK_HELD)
+		el_stats_release(token);
+	if (left)
+		WRITE_ONCE(token->state, EL_LEAVING);
+	spin_unlock(&token->lock);
+	return left;
 }
 
 #endif /* EL_TOKEN_H */

@@ -61,8 +61,8 @@ static int settle_convert(struct el_token *token, const struct el_grant *grant,
 	return ret;
 }
 
-static long token_lock(struct el_token *token, unsigned int cmd,
-		       struct entitylock_lock __user *user, bool may_wait)
+static noinline long token_lock(struct el_token *token, unsigned int cmd,
+				struct entitylock_lock __user *user, bool may_wait)
 {
 	struct entitylock_lock args;
 	struct el_deadline deadline;
@@ -92,7 +92,8 @@ static long token_lock(struct el_token *token, unsigned int cmd,
 	return settle_lock(token, &grant, user);
 }
 
-static long token_unlock(struct el_token *token, unsigned int cmd, void __user *user)
+static noinline long token_unlock(struct el_token *token, unsigned int cmd,
+				  void __user *user)
 {
 	struct entitylock_unlock args;
 	int ret;
@@ -262,18 +263,13 @@ static long token_label(struct el_token *token, unsigned int cmd, void __user *u
 	return 0;
 }
 
-/* Verbs are told apart by type and number; sizes may differ. */
-static long verb(struct file *file, unsigned int cmd, void __user *user, bool may_wait)
+/* Those that are called less often. */
+static noinline long other_verb(struct file *file, unsigned int cmd, void __user *user,
+				bool may_wait)
 {
 	struct el_token *token = file->private_data;
 
-	if (_IOC_TYPE(cmd) != ENTITYLOCK_IOC_TYPE)
-		return -ENOTTY;
 	switch (_IOC_NR(cmd)) {
-	case _IOC_NR(ENTITYLOCK_IOC_LOCK):
-		return token_lock(token, cmd, user, may_wait);
-	case _IOC_NR(ENTITYLOCK_IOC_UNLOCK):
-		return token_unlock(token, cmd, user);
 	case _IOC_NR(ENTITYLOCK_IOC_CONVERT):
 		return token_convert(token, cmd, user, may_wait);
 	case _IOC_NR(ENTITYLOCK_IOC_EXTEND):
@@ -289,6 +285,19 @@ static long verb(struct file *file, unsigned int cmd, void __user *user, bool ma
 	default:
 		return -ENOTTY;
 	}
+}
+
+/* Verbs are told apart by type and number; sizes may differ. */
+static __always_inline long verb(struct file *file, unsigned int cmd, void __user *user,
+				 bool may_wait)
+{
+	if (_IOC_TYPE(cmd) != ENTITYLOCK_IOC_TYPE)
+		return -ENOTTY;
+	if (_IOC_NR(cmd) == _IOC_NR(ENTITYLOCK_IOC_LOCK))
+		return token_lock(file->private_data, cmd, user, may_wait);
+	if (_IOC_NR(cmd) == _IOC_NR(ENTITYLOCK_IOC_UNLOCK))
+		return token_unlock(file->private_data, cmd, user);
+	return other_verb(file, cmd, user, may_wait);
 }
 
 /* el_token_ioctl - a verb, which may wait */
