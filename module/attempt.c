@@ -29,6 +29,7 @@
 #include <linux/slab.h>
 
 #include "attempt.h"
+#include "breakage.h"
 #include "domain.h"
 #include "entity.h"
 #include "hold.h"
@@ -451,6 +452,7 @@ static void go_on(struct el_token *token)
 {
 	int ret;
 
+	el_break_dawdle();
 	if (el_hold_waits(token->set[token->pos]))
 		return;
 	ret = token->refused ?: walk(token, false, 0);

@@ -8,6 +8,7 @@
 #define EL_BREAKAGE_H
 
 #include <linux/atomic.h>
+#include <linux/delay.h>
 
 /* True once in @n times. */
 #define el_now_and_then(n) ({						\
@@ -35,6 +36,13 @@
 #define el_break_gateleak()	el_now_and_then(16)
 #else
 #define el_break_gateleak()	false
+#endif
+
+/* No fault: who carries an attempt on takes his time, which others must not mind. */
+#ifdef EL_BREAK_dawdle
+#define el_break_dawdle()	usleep_range(10000, 11000)
+#else
+#define el_break_dawdle()	((void)0)
 #endif
 
 /* A token that is written to after it was freed. */

@@ -256,7 +256,8 @@ static noinline void wait_for(struct el_hold *hold, bool last)
  * @refusal: what to return in place of waiting, 0 to wait
  *
  * Context: the token's mutex is held.
- * Return: 0, -EINPROGRESS, @refusal, or -EDEADLK where no wait would end.
+ * Return: 0, -EINPROGRESS, @refusal, -EDEADLK where no wait would end, or -ESTALE for a
+ * token that is LOST.
  */
 int el_hold_request(struct el_hold *hold, bool last, int refusal)
 {
@@ -266,7 +267,13 @@ int el_hold_request(struct el_hold *hold, bool last, int refusal)
 	lockdep_assert_held(&hold->token->mutex);
 	spin_lock(&entity->lock);
 	el_entity_settle(entity);
-	if (try(hold) || el_break_nolock()) {
+	/*
+	 * Whoever ended this hold with a token that was LOST did so under this lock, and
+	 * perhaps after others had granted all that was asked for: it takes nothing more.
+	 */
+	if (unlikely(READ_ONCE(hold->token->state) == ENTITYLOCK_LOST)) {
+		ret = -ESTALE;
+	} else if (try(hold) || el_break_nolock()) {
 		granted(hold);
 	} else if (!el_queue_may_wait(&entity->queue, hold)) {
 		ret = -EDEADLK;

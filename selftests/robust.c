@@ -788,6 +788,31 @@ TEST_F(owners, V1_CONSISTENT_races_BREAK)
 	TH_LOG("%u broken", broken);
 }
 
+/*
+ * V1, L5: an operation that a gate let in, and that was granted and broken while the
+ * worker still carried it on, takes nothing any more.  A build of the module in which
+ * the worker takes his time (EL_BREAK=dawdle) does so each time.
+ */
+TEST_F(owners, V1_broken_while_it_is_carried_on)
+{
+	for (unsigned int i = 0; i < scaled(200, 10); i++) {
+		int gate = acquire_gate(self->domain, 0, soon());
+		int first = await(self->domain, "a"), token;
+
+		token = acquire(self->domain, "a", EXCLUSIVE, ENTITYLOCK_ASYNC | ROBUST, FOREVER);
+		ASSERT_EQ(0, unlock(gate));
+		ASSERT_TRUE(token_poll_wait(first, POLLIN) & POLLIN);
+		usleep(i * 25);
+		ASSERT_EQ(0, unlock(first));
+		ASSERT_TRUE(eventually(break_entity(self->domain, "a", 0) == 0));
+		ASSERT_EQ(ENTITYLOCK_LOST, token_state(token));
+		close(token);
+		ASSERT_TRUE(abandoned(self->domain, "a"));
+		close(first);
+		close(gate);
+	}
+}
+
 /* V1: thousands of marks, each told of once. */
 TEST_F(owners, V1_many_marks)
 {
