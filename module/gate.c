@@ -168,7 +168,7 @@ static void end_hold(struct el_domain *domain, enum el_end how)
 
 	lockdep_assert_held(&gate->lock);
 	gate->holder = NULL;
-	if (how == EL_UNLOCKED || how == EL_VANISHED) {
+	if (how >= EL_UNLOCKED) {
 		WRITE_ONCE(gate->version, token->fence);
 		el_watch_notice_gate(domain);
 	}

@@ -128,16 +128,15 @@ static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how
 	struct el_token *token = hold->token;
 	/* What an attempt has raised, and was not granted for, does not count. */
 	u8 had = token->partial ? mode_before(hold, token->kind, token->attempt) : hold->mode;
-	bool undone = how == EL_UNDONE || how == EL_TAKEN_BACK;
 
 	lockdep_assert_held(&entity->lock);
 	if (had && how != EL_UNDONE)
 		entity->fence = max(entity->fence, token->fence);
-	if (had == ENTITYLOCK_EXCLUSIVE && !undone && how != EL_UNCHANGED) {
+	if (had == ENTITYLOCK_EXCLUSIVE && how >= EL_UNLOCKED) {
 		entity->version = token->fence;
 		el_watch_notice(token->domain, entity);
 	}
-	if (had && !undone)
+	if (had && how >= EL_UNCHANGED)
 		hold->seen = el_entity_version(token->domain, entity);
 	if (had == ENTITYLOCK_EXCLUSIVE && how == EL_VANISHED && unlikely(token->robust))
 		leave_mark(hold);

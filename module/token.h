@@ -38,12 +38,12 @@ enum el_attempt_kind {
 	EL_RAISE,	/* EXTEND, CONVERT: from what it holds to more */
 };
 
-/* How a hold ends, or becomes less. */
+/* How a hold ends, or becomes less; from EL_UNLOCKED on what it held may have changed. */
 enum el_end {
 	EL_UNDONE,	/* its attempt fails: as if it had never been */
 	EL_TAKEN_BACK,	/* the same after the grant, whose number stays used */
-	EL_UNLOCKED,	/* by UNLOCK, or a downgrade */
 	EL_UNCHANGED,	/* by UNLOCK, which says that nothing has changed */
+	EL_UNLOCKED,	/* by UNLOCK, or a downgrade */
 	EL_VANISHED,	/* by the last close, by the end of its lease, by BREAK */
 };
 
