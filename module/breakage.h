@@ -38,7 +38,7 @@
 #define el_break_gateleak()	false
 #endif
 
-/* No fault: who carries an attempt on takes his time, which others must not mind. */
+/* No fault: windows stay open for a while in which much may happen that must not matter. */
 #ifdef EL_BREAK_dawdle
 #define el_break_dawdle()	usleep_range(10000, 11000)
 #else

@@ -14,6 +14,7 @@
 #include <linux/entitylock.h>
 
 #include "args.h"
+#include "breakage.h"
 #include "attempt.h"
 #include "domain.h"
 #include "entity.h"
@@ -166,8 +167,6 @@ long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 	mutex_lock(&token->mutex);
 	info.count = token->count;
 	told_count = min(room, token->count);
-	tell(token, told, told_count);
-	info.waiters = el_watch_waiters(token);
 	spin_lock(&token->lock);
 	fill(&info, token);
 	if (token->label) {
@@ -175,6 +174,10 @@ long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 		memcpy(label, token->label->text, label_len);
 	}
 	spin_unlock(&token->lock);
+	el_break_dawdle();
+	/* Entities last: they are as a grant found them only if that is what is told. */
+	tell(token, told, told_count);
+	info.waiters = el_watch_waiters(token);
 	mutex_unlock(&token->mutex);
 
 	info.label_len = label_len;

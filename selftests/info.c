@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* INFO: every field. */
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -305,6 +306,45 @@ TEST_F(entitylock, INFO_of_a_PENDING_token)
 	EXPECT_EQ(0, call_result(&call));
 	EXPECT_NE(0, token_fence(token));
 	close(token);
+}
+
+static void *release_soon(void *data)
+{
+	usleep(rand() % 2000);
+	unlock(*(int *)data);
+	return NULL;
+}
+
+/*
+ * V3: once it says that the token holds something, it tells the version that was
+ * found then, however the two come together; see also EL_BREAK=dawdle.
+ */
+TEST_F(entitylock, V3_INFO_of_a_grant_tells_what_was_found)
+{
+	for (unsigned int i = 0; i < scaled(500, 20); i++) {
+		int holder = hold(self->domain, "a");
+		int token = acquire(self->domain, "a", EXCLUSIVE, ENTITYLOCK_ASYNC, FOREVER);
+		__u64 left = token_info(holder).fence;
+		struct entitylock_entity told = { 0 };
+		struct entitylock_info info;
+		pthread_t thread;
+
+		ASSERT_LE(0, token);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, release_soon, &holder));
+		do {
+			info = (struct entitylock_info){
+				.entities = ptr(&told),
+				.entity_size = sizeof(told),
+				.capacity = 1,
+			};
+			ASSERT_EQ(0, el_ioctl(token, ENTITYLOCK_IOC_INFO, &info));
+		} while (info.state == ENTITYLOCK_PENDING);
+		pthread_join(thread, NULL);
+		ASSERT_EQ(ENTITYLOCK_HELD, info.state);
+		ASSERT_EQ(left, told.version);
+		close(token);
+		close(holder);
+	}
 }
 
 SELFTEST_MAIN

@@ -19,7 +19,7 @@ declare -A command=(
 	[leak]='selftests/kmemleak.sh fdinfo'
 	[entityleak]='selftests/run.sh fdinfo'
 	[unwind]='selftests/run.sh failnth'
-	[dawdle]='selftests/run.sh robust gate lease_gate fifo'
+	[dawdle]='selftests/run.sh robust info gate lease_gate fifo'
 )
 declare -A report=(
 	[uaf]='KASAN: slab-use-after-free in el_token_put'
