@@ -133,6 +133,10 @@ static void draw_deadline(struct worker *worker, __u64 *deadline, __u32 *flags)
 		*deadline = now() + below(worker, 3000000);
 	else if (chance(worker, 5))
 		*deadline = NOWAIT;
+	if (flags && chance(worker, 5)) {
+		*deadline = now_on(CLOCK_REALTIME) + below(worker, 3000000);
+		*flags |= ENTITYLOCK_CLOCK_REALTIME;
+	}
 	if (flags && chance(worker, 40))
 		*flags |= ENTITYLOCK_ASYNC;
 }
@@ -188,7 +192,7 @@ enum result acquire_call(struct worker *worker)
 	worker->fd = lock_set(worker, event, ENTITYLOCK_IOC_ACQUIRE, worker->items + 1,
 			      worker->count - 1, flags | (has_gate(worker) ? ENTITYLOCK_GATE : 0),
 			      deadline, &fence);
-	result = worker->fd < 0 ? FAILED : fence ? GRANTED : WAITS;
+	result = worker->fd < 0 ? refusal(worker->fd) : fence ? GRANTED : WAITS;
 	call_ends(event, result, fence);
 	worker->locked = worker->fd >= 0;
 	if (fence)

@@ -16,6 +16,7 @@
  * @lo: when that was not granted yet
  * @queued: when it surely waited
  * @last: the call in which its process was killed
+ * @away: its last process has handed it over, and no other has it yet: the call
  */
 struct token {
 	u32 process;
@@ -26,6 +27,7 @@ struct token {
 	u64 lo;
 	u64 queued;
 	const struct event *last;
+	const struct event *away;
 };
 
 struct making {
@@ -240,6 +242,9 @@ static bool lock_call(struct making *making, struct token *token, const struct e
 	case LOST:
 		if (raises)
 			hold_ends_by(making, token, event, CHANGES);
+		/* It may have been granted, and its lease over before the call was. */
+		token->ask = event;
+		ask_ends(making, token, event->end);
 		break;
 	default:
 		if (raises)
@@ -308,10 +313,61 @@ static void close_call(struct making *making, struct token *token, const struct 
 		hold_ends_by(making, token, event, CHANGES);
 }
 
+/* PARK, PASS: from now on the end of its process is not the token's. */
+static void away_call(struct making *making, struct token *token, const struct event *event)
+{
+	switch (event->result) {
+	case OK:
+	case NONE:
+		token->away = event;
+		/* What is lost can be sent, but not parked. */
+		if (event->verb == PARK && event->result == OK)
+			token->proved = event->begin;
+		if (event->lease)
+			token->expires = event->result == OK ? event->begin + event->lease :
+					 least(token->expires, event->begin + event->lease);
+		break;
+	case LOST:
+		if (held(making, token))
+			hold_ends_by(making, token, event, CHANGES);
+		break;
+	default:
+		break;
+	}
+}
+
+/* CLAIM, TAKE: it has a process again, or it was over. */
+static bool back_call(struct making *making, struct token *token, const struct event *event)
+{
+	if (!token->away || token->away->result != OK)
+		return wrong(event, "nobody has handed the token over");
+	switch (event->result) {
+	case OK:
+		token->away = NULL;
+		break;
+	case NONE:
+		/* It may have come to the one who was killed, and gone with him. */
+		token->away = event;
+		break;
+	default:
+		token->away = NULL;
+		hold_ends_by(making, token, event, CHANGES);
+		break;
+	}
+	return true;
+}
+
 static bool token_call(struct making *making, struct token *token, const struct event *event)
 {
 	token->last = event;
 	switch (event->verb) {
+	case PARK:
+	case PASS:
+		away_call(making, token, event);
+		return true;
+	case CLAIM:
+	case TAKE:
+		return back_call(making, token, event);
 	case ACQUIRE:
 	case LOCK:
 	case EXTEND:
@@ -322,7 +378,7 @@ static bool token_call(struct making *making, struct token *token, const struct 
 			return wrong(event, "the token holds nothing");
 		if (event->result == OK)
 			lowered(making, token, event);
-		else if (event->result == LOST)
+		else if (event->result == LOST || event->result == NONE)
 			hold_ends_by(making, token, event, CHANGES);
 		return true;
 	case LOOK:
@@ -356,6 +412,13 @@ static void token_dies(struct making *making, struct token *token, const struct 
 	/* What it had asked for may be what it had in the end. */
 	if (held(making, token))
 		hold_ends(making, token, until, gone, asks ? MAY_CHANGE : CHANGES);
+}
+
+/* The history ends with a token that no process has: what came then is not certain. */
+static void token_stays_away(struct making *making, struct token *token)
+{
+	if (held(making, token))
+		hold_ends(making, token, token->away->begin, NEVER, MAY_CHANGE);
 }
 
 static void making_start(struct making *making, const struct history *history,
@@ -399,7 +462,9 @@ bool grants_make(struct grants *grants, const struct history *history)
 		good = good && token_call(&making, token, event);
 	}
 	for (u32 i = 0; good && i < making.nr_tokens; i++)
-		if (making.tokens[i].last)
+		if (making.tokens[i].away)
+			token_stays_away(&making, &making.tokens[i]);
+		else if (making.tokens[i].last)
 			token_dies(&making, &making.tokens[i],
 				   kill_of(&making, making.tokens[i].process));
 	free(making.rare);

@@ -7,7 +7,7 @@
 
 static const char *const verb_names[VERBS] = {
 	"acquire", "lock", "extend", "upgrade", "downgrade", "look", "renew", "unlock",
-	"unlock-unchanged", "close", "break", "kill",
+	"unlock-unchanged", "close", "park", "claim", "pass", "take", "break", "kill",
 };
 
 static const char *const result_names[RESULTS] = {

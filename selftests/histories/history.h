@@ -3,7 +3,7 @@
  * Histories: what many processes did to the same names, and when, so that it can
  * be said afterwards whether locks were what they promise to be.
  *
- *   record.c   makes one, on the loaded module, of the calls in calls.c
+ *   record.c   makes one, on the loaded module, of the calls in calls.c and parcels.c
  *   history.c  the format: read, print
  *   grants.c   what can be said for certain of each grant
  *   rules.c    what must be true of them
@@ -21,6 +21,8 @@
  *   300   - 3 8 close
  *   310 320 4 0 break a fence=17 -> lost
  *   330 340 0 0 kill 3 -> ok
+ *   350 360 4 9 park lease=5000 -> ok
+ *   370 380 5 9 claim -> ok
  *
  * WHAT is all that the token has if the call succeeds; whoever is not at the gate
  * holds it shared.  Names are letters.  Those in capitals come and go: a reclaimed
@@ -44,7 +46,7 @@ typedef uint32_t u32;
 
 enum verb {
 	ACQUIRE, LOCK, EXTEND, UPGRADE, DOWNGRADE, LOOK, RENEW, UNLOCK, UNLOCK_UNCHANGED, CLOSE,
-	BREAK, KILL, VERBS
+	PARK, CLAIM, PASS, TAKE, BREAK, KILL, VERBS
 };
 
 /* WAITS: still.  FAILED: nothing has changed.  LOST: the token has lost all. */

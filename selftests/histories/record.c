@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * record [--seconds N] [--seed N]: many processes lock the same few names, are
- * paused and killed, lose leases, break each other's locks, and take the gate.
- * What they did is printed as a history: see history.h.
+ * paused and killed, lose leases, break each other's locks, take the gate, park
+ * tokens and send them, while the real-time clock is stepped.  What they did is printed as a history: see history.h.
  *
  *   record.c   what a process does next; the controller, which pauses and kills
  *   calls.c    each call, and how it is written down
+ *   parcels.c  the same for those that hand a token over
  */
 #include <getopt.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "record.h"
 
@@ -61,7 +64,9 @@ static void hold_turn(struct worker *worker)
 			close_call(worker);
 			return;
 		}
-		if (chance(worker, 10) && !has_gate(worker))
+		if (chance(worker, 10))
+			hand_over_call(worker);
+		else if (chance(worker, 10) && !has_gate(worker))
 			extend_call(worker);
 		else if (chance(worker, 15) && !has_gate(worker))
 			convert_call(worker);
@@ -78,7 +83,10 @@ static void turn(struct worker *worker)
 
 	if (chance(worker, 5))
 		break_call(worker);
-	result = worker->fd < 0 ? acquire_call(worker) : lock_call(worker);
+	if (worker->fd < 0 && chance(worker, 50) && take_over_call(worker))
+		result = GRANTED;
+	else
+		result = worker->fd < 0 ? acquire_call(worker) : lock_call(worker);
 	if (result == GRANTED || (result == WAITS && await_grant(worker)))
 		hold_turn(worker);
 	if (worker->fd >= 0 && (worker->locked || chance(worker, 50)))
@@ -111,7 +119,7 @@ static void worker_main(unsigned int slot, u32 process, unsigned int seed, int d
 
 static pid_t pids[WORKERS];
 static u32 processes[WORKERS];
-static unsigned int kills, pauses;
+static unsigned int kills, pauses, steps;
 
 static void start(unsigned int slot, unsigned int seed, int domain)
 {
@@ -138,6 +146,7 @@ static void kill_one(struct worker *killer)
 	if (reap(pids[slot]) == -1)
 		abort();
 	call_ends(event, OK, 0);
+	parcels_of_the_dead(processes[slot]);
 	kills++;
 	start(slot, killer->seed, killer->domain);
 }
@@ -150,6 +159,18 @@ static void pause_one(struct worker *killer)
 	usleep(below(killer, 10000));
 	kill(pid, SIGCONT);
 	pauses++;
+}
+
+/* There and back: it must not concern leases, nor deadlines by other clocks. */
+static void step_clock(struct worker *killer)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	time.tv_sec += steps++ % 2 ? -3600 : 3600;
+	if (clock_settime(CLOCK_REALTIME, &time))
+		abort();
+	usleep(below(killer, 1000));
 }
 
 static bool all_full(void)
@@ -176,6 +197,19 @@ static int domain_make(void)
 	return domain;
 }
 
+/* Nobody takes what is sent now, and others may wait for it. */
+static bool reap_without_parcels(pid_t pid)
+{
+	pid_t ended;
+	int status;
+
+	while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
+		parcels_drop();
+		usleep(1000);
+	}
+	return ended == pid && status == 0;
+}
+
 static bool record(unsigned int seconds, unsigned int seed, int domain)
 {
 	struct worker killer = { .slot = KILLER, .seed = seed, .domain = domain };
@@ -188,12 +222,16 @@ static bool record(unsigned int seconds, unsigned int seed, int domain)
 		usleep(below(&killer, 20000));
 		if (chance(&killer, 40))
 			kill_one(&killer);
+		else if (chance(&killer, 20))
+			step_clock(&killer);
 		else
 			pause_one(&killer);
 	}
+	if (steps % 2)
+		step_clock(&killer);
 	shared->stop = true;
 	for (unsigned int i = 0; i < WORKERS; i++)
-		good &= reap(pids[i]) == 0;
+		good &= reap_without_parcels(pids[i]);
 	return good;
 }
 
@@ -219,8 +257,8 @@ static void print_history(void)
 	qsort(all, count, sizeof(*all), by_begin);
 	for (u32 i = 0; i < count; i++)
 		event_print(stdout, all[i]);
-	fprintf(stderr, "# %u calls of %u processes, %u of them killed, %u paused\n", count,
-		WORKERS + kills, kills, pauses);
+	fprintf(stderr, "# %u calls of %u processes, %u killed, %u paused, %u clock steps\n",
+		count, WORKERS + kills, kills, pauses, steps);
 }
 
 int main(int argc, char **argv)
@@ -242,7 +280,7 @@ int main(int argc, char **argv)
 	}
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	if (shared == MAP_FAILED)
+	if (shared == MAP_FAILED || !parcels_make())
 		abort();
 	if (!record(seconds, seed, domain_make())) {
 		fprintf(stderr, "record: a process did not end by itself\n");

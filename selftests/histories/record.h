@@ -4,7 +4,7 @@
  *
  * Each writes its calls into a log in shared memory, before it makes them, so that
  * a call is known in which it was killed.  A process has one token at a time, so
- * that they cannot deadlock among themselves.
+ * that they cannot deadlock among themselves; it may hand it over to another.
  */
 #ifndef SELFTESTS_RECORD_H
 #define SELFTESTS_RECORD_H
@@ -26,10 +26,31 @@ struct board {
 	atomic_uint thing;
 };
 
+/* Of a parcel; above these, its owner is the process of that number above PARCEL_OF. */
+enum { PARCEL_EMPTY, PARCEL_FULL, PARCEL_OF };
+
+/**
+ * struct parcel - a token on its way from one process to another
+ * @ends: of a socket, in which it is if it is not @parked
+ */
+struct parcel {
+	atomic_uint state;
+	bool parked;
+	int ends[2];
+	__u8 cookie[ENTITYLOCK_COOKIE_SIZE];
+	u32 token;
+	__u64 lease;
+	u32 count;
+	struct item items[ITEMS];
+};
+
+#define PARCELS		4
+
 struct shared {
 	atomic_bool stop;
 	atomic_uint tokens;
 	struct board boards[WORKERS];
+	struct parcel parcels[PARCELS];
 	struct log logs[WORKERS + 1];
 };
 
@@ -78,6 +99,16 @@ void renew_call(struct worker *worker);
 void extend_call(struct worker *worker);
 void convert_call(struct worker *worker);
 void break_call(struct worker *worker);
+
+/* To whoever takes it; and what somebody has handed over: false if there is nothing. */
+void hand_over_call(struct worker *worker);
+bool take_over_call(struct worker *worker);
+
+bool parcels_make(void);
+/* One that a process was about to pack, or unpack, when it was killed. */
+void parcels_of_the_dead(u32 process);
+/* Those that nobody has taken: none may be left, or others would wait for ever. */
+void parcels_drop(void);
 
 /* Others may know now what it holds. */
 void post(struct worker *worker, __u64 fence);
