@@ -15,7 +15,7 @@ static void memory(struct bench_row *row)
 	char name[17];
 
 	raise_fd_limit(2 * TOKENS);
-	slabs_read(&before);
+	slabs_settle(&before);
 	for (unsigned int i = 0; i < TOKENS; i++) {
 		snprintf(name, sizeof(name), "entity-%09u", i);
 		must(hold(domain, name));

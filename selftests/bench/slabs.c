@@ -24,6 +24,30 @@ void slabs_read(struct slabs *slabs)
 	fclose(file);
 }
 
+static double bytes_in(const struct slabs *slabs)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < slabs->count; i++)
+		sum += slabs->caches[i].bytes;
+	return sum;
+}
+
+/* Read them when what was freed before, by RCU and in batches, has gone. */
+void slabs_settle(struct slabs *slabs)
+{
+	unsigned int steady = 0;
+	double last;
+
+	slabs_read(slabs);
+	while (steady < 10) {
+		last = bytes_in(slabs);
+		usleep(100000);
+		slabs_read(slabs);
+		steady = bytes_in(slabs) < last * 0.9999 ? 0 : steady + 1;
+	}
+}
+
 static bool is_kernels_own(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kernels_own); i++)

@@ -16,6 +16,7 @@ struct slabs {
 };
 
 void slabs_read(struct slabs *slabs);
+void slabs_settle(struct slabs *slabs);
 /*
  * Bytes by which they have grown, for each of @number things, of all caches or
  * without those that the kernel has for any fd; caches that grew are shown as @what's.

@@ -2,7 +2,8 @@
 /*
  * record [--seconds N] [--seed N]: many processes lock the same few names, are
  * paused and killed, lose leases, break each other's locks, take the gate, park
- * tokens and send them, while the real-time clock is stepped.  What they did is printed as a history: see history.h.
+ * tokens and send them, while the real-time clock is stepped.  What they did is
+ * printed as a history: see history.h.
  *
  *   record.c   what a process does next; the controller, which pauses and kills
  *   calls.c    each call, and how it is written down
