@@ -7,6 +7,18 @@ TIMEOUT ?= 600
 MINUTES ?= 10
 O := $(CURDIR)/build
 
+# Another architecture's programs, and what is there of others' libraries for them.
+ifneq ($(filter %-arm64,$(KERNEL)),)
+O := $(O)/arm64
+arm64 := $(or $(ENTITYLOCK_CACHE),/var/cache/entitylock)/arm64/usr
+export CROSS := 1
+export CC := aarch64-linux-gnu-gcc
+export AR := aarch64-linux-gnu-ar
+export CPPFLAGS := -isystem $(arm64)/include
+export LDFLAGS := -L$(arm64)/lib/aarch64-linux-gnu
+export PKG_CONFIG_LIBDIR := $(arm64)/lib/aarch64-linux-gnu/pkgconfig
+endif
+
 # Parts with many programs are built by all CPUs, unless it was said how.
 jobs = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -217,6 +229,7 @@ help:
 #? make setup           install what all of it needs; done by the others as they need it
 #? make clean
 #?
-#? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2, debug
+#? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt,
+#?          6.12-arm64, 7.2, debug
 #? TIMEOUT= seconds until a virtual machine is killed (600); APPEND= kernel arguments;
 #? MEM=, CPUS= its size (2G, 2); W=1 warnings and C=1 sparse in the module's build.
