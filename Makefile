@@ -30,7 +30,8 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
+.PHONY: all module userspace selftests setup vm demo
+.PHONY: test test-debug test-matrix test-leaks test-planted
 .PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
@@ -62,6 +63,11 @@ test-debug: KERNEL := debug
 test test-debug: all selftests
 	@scripts/setup.sh offline
 	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
+
+# The kernels are set up, built for and booted one after the other.
+test-matrix:
+	@$(if $(findstring file,$(origin KERNEL)),,echo "say MATRIX='$(KERNEL)', not KERNEL=" >&2; exit 1)
+	@+MATRIX='$(MATRIX)' TESTS='$(TESTS)' scripts/matrix.sh
 
 test-leaks: KERNEL := debug
 test-leaks: all selftests
@@ -206,6 +212,7 @@ help:
 #? make demo            real processes coordinating through the module, in a virtual machine
 #? make test            the self-tests, in a virtual machine (TESTS='fifo 32/fifo': only those)
 #? make test-debug      the same on the sanitised kernel
+#? make test-matrix     the same on all kernels (MATRIX='6.1 7.2': on those), with a table; hours
 #? make test-leaks      nothing is left in memory that nothing refers to (kmemleak)
 #? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
