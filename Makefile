@@ -221,7 +221,8 @@ help:
 #? make bench-native    the same of the module's own code, without system calls
 #? make offline         rows of a database, edited in four ways: what each costs; in build/offline/
 #?                      (SMALL=1: a minute, where the whole takes 6)
-#? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
+#? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N
+#?                      --hotplug --pressure --priorities')
 #? make torture-prove   the torture finds the faults that it is there for
 #? make killstorm       processes that do all there is are killed, 2,000 (KILLS=)
 #? make histories       what many processes did, recorded (SECONDS=20) and checked afterwards

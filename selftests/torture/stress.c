@@ -229,7 +229,8 @@ static void change_priority(struct random *random)
 	};
 
 	/* One that has not yet come to life has no number. */
-	if (!actor->tid || sched_setscheduler(actor->tid, realtime ? SCHED_FIFO : SCHED_OTHER, &param))
+	if (!actor->tid ||
+	    sched_setscheduler(actor->tid, realtime ? SCHED_FIFO : SCHED_OTHER, &param))
 		return;
 	actor->realtime = realtime;
 	shared->hardship.raised += realtime;
