@@ -7,6 +7,18 @@ TIMEOUT ?= 600
 MINUTES ?= 10
 O := $(CURDIR)/build
 
+# Another architecture's programs, and what is there of others' libraries for them.
+ifneq ($(filter %-arm64,$(KERNEL)),)
+O := $(O)/arm64
+arm64 := $(or $(ENTITYLOCK_CACHE),/var/cache/entitylock)/arm64/usr
+export CROSS := 1
+export CC := aarch64-linux-gnu-gcc
+export AR := aarch64-linux-gnu-ar
+export CPPFLAGS := -isystem $(arm64)/include
+export LDFLAGS := -L$(arm64)/lib/aarch64-linux-gnu
+export PKG_CONFIG_LIBDIR := $(arm64)/lib/aarch64-linux-gnu/pkgconfig
+endif
+
 # Parts with many programs are built by all CPUs, unless it was said how.
 jobs = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -18,7 +30,8 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
+.PHONY: all module userspace selftests setup vm demo
+.PHONY: test test-debug test-matrix test-leaks test-planted
 .PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
@@ -50,6 +63,11 @@ test-debug: KERNEL := debug
 test test-debug: all selftests
 	@scripts/setup.sh offline
 	@$(vm_run) --debug-opts -- selftests/run.sh $(TESTS)
+
+# The kernels are set up, built for and booted one after the other.
+test-matrix:
+	@$(if $(findstring file,$(origin KERNEL)),,echo "say MATRIX='$(KERNEL)', not KERNEL=" >&2; exit 1)
+	@+MATRIX='$(MATRIX)' TESTS='$(TESTS)' scripts/matrix.sh
 
 test-leaks: KERNEL := debug
 test-leaks: all selftests
@@ -194,6 +212,7 @@ help:
 #? make demo            real processes coordinating through the module, in a virtual machine
 #? make test            the self-tests, in a virtual machine (TESTS='fifo 32/fifo': only those)
 #? make test-debug      the same on the sanitised kernel
+#? make test-matrix     the same on all kernels (MATRIX='6.1 7.2': on those), with a table; hours
 #? make test-leaks      nothing is left in memory that nothing refers to (kmemleak)
 #? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
@@ -202,7 +221,8 @@ help:
 #? make bench-native    the same of the module's own code, without system calls
 #? make offline         rows of a database, edited in four ways: what each costs; in build/offline/
 #?                      (SMALL=1: a minute, where the whole takes 6)
-#? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N')
+#? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N
+#?                      --hotplug --pressure --priorities')
 #? make torture-prove   the torture finds the faults that it is there for
 #? make killstorm       processes that do all there is are killed, 2,000 (KILLS=)
 #? make histories       what many processes did, recorded (SECONDS=20) and checked afterwards
@@ -217,6 +237,7 @@ help:
 #? make setup           install what all of it needs; done by the others as they need it
 #? make clean
 #?
-#? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2, debug
+#? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt,
+#?          6.12-arm64, 7.2, debug
 #? TIMEOUT= seconds until a virtual machine is killed (600); APPEND= kernel arguments;
 #? MEM=, CPUS= its size (2G, 2); W=1 warnings and C=1 sparse in the module's build.

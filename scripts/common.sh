@@ -28,6 +28,15 @@ kernel_dir()
 	esac
 }
 
+# built_dir KERNEL: where what runs on it is built; in its machine that is build/
+built_dir()
+{
+	case $1 in
+	*-arm64)	echo "$top/build/arm64" ;;
+	*)	echo "$top/build" ;;
+	esac
+}
+
 # build_dir KERNEL|KDIR: the tree to build modules against
 build_dir()
 {

@@ -20,7 +20,7 @@ shift
 
 kdir=$(build_dir "$kernel")
 release=$(release_of "$kdir")
-out=${out:-$top/build/modules/$release}
+out=${out:-$(built_dir "$kernel")/modules/$release}
 
 mkdir -p "$out"
 exec 9> "$out/.lock"

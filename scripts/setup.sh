@@ -5,6 +5,7 @@
 #
 #   base          to build, and to boot a virtual machine
 #   kernel-NAME   a kernel to boot and its headers: 6.1 6.1-rt 6.12 6.12-rt 7.2
+#                 6.12-arm64 (with what its programs are built with)
 #   source        the newest kernel source
 #   debug         the sanitised kernel; debug-NAME: with scripts/debug-NAME.config
 #   check         what "make check" needs
@@ -13,7 +14,7 @@
 #   install-module, install-utils, headers (of the running kernel)
 #                 what these targets need, where packages are Debian's
 #   deb           what "make deb" needs
-#   all           everything but the -rt kernels
+#   all           everything but the -rt and -arm64 kernels
 #
 # Kernels, sources and the sid chroot are kept in $ENTITYLOCK_CACHE
 # (/var/cache/entitylock).  A part that is there costs next to nothing.
@@ -46,6 +47,10 @@ base_packages='
 	xz-utils
 	zsh
 	zstd'
+arm64_packages='
+	gcc-aarch64-linux-gnu
+	libc6-dev-arm64-cross
+	qemu-system-arm'
 bench_packages='
 	gnuplot-nox
 	redis-tools'
@@ -163,10 +168,15 @@ kselftest()
 	mv "$tmp/kselftest" "$cache/"
 }
 
-# unpack_image BZIMAGE: the ELF file in it.  To unpack itself takes the kernel
-# 10 s under emulation.  Offsets: the kernel's Documentation/arch/x86/boot.rst.
+# unpack_image VMLINUZ: what is compressed in it.  To unpack itself takes the kernel
+# 10 s under emulation.  Offsets: the kernel's Documentation/arch/{x86/boot,arm64/booting}.rst.
 unpack_image()
 {
+	# arm64's is not compressed.
+	if [ "$(tail -c +57 "$1" | head -c 4)" = ARMd ]; then
+		cat "$1"
+		return
+	fi
 	setup=$(od -An -tu1 -j0x1f1 -N1 "$1")
 	offset=$(od -An -tu4 -j0x248 -N4 "$1")
 	length=$(od -An -tu4 -j0x24c -N4 "$1")
@@ -209,7 +219,7 @@ a_kernel()
 {
 	name=$1
 	shift
-	once "$(kernel_dir "$name")/build/Makefile" "$@"
+	once "$(kernel_dir "$name")/build/scripts/Makefile.build" "$@"
 }
 
 # kernel FLAVOUR: the kernel $name of this Debian release
@@ -222,6 +232,46 @@ kernel()
 	mkdir "$tmp/debs"
 	(cd "$tmp/debs" && apt download "linux-image-$release")
 	keep_kernel "$release" "/usr/src/linux-headers-$release"
+}
+
+# arm64 COMMAND ARG...: of apt, for that architecture, with lists of its own: this
+# machine's packages stay of one architecture
+arm64()
+{
+	command=$1
+	shift
+	"$command" -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
+		-o Dir::State="$tmp/arm64" -o Dir::State::status=/dev/null \
+		-o Dir::Cache="$tmp/arm64" -o APT::Sandbox::User=root "$@"
+}
+
+# arm64_download PACKAGE...: into $tmp/debs
+arm64_download()
+{
+	mkdir "$tmp/debs"
+	(cd "$tmp/debs" && quietly arm64 apt-get download "$@")
+}
+
+# With the headers of all architectures, and the programs among them for this one.
+kernel_arm64()
+{
+	update
+	mkdir -p "$tmp/arm64/lists/partial" "$tmp/arm64/archives/partial"
+	quietly arm64 apt-get update
+	release=$(arm64 apt-cache depends "linux-image-$1-arm64" | sed -n 's/.*Depends: linux-image-//p')
+	version=${release%-arm64}
+	say "fetching kernel $name ($release)"
+	packages "linux-headers-$version-common" "linux-kbuild-$version"
+	arm64_download busybox-static liburing-dev
+	rm -rf "$cache/arm64"
+	for deb in "$tmp"/debs/*.deb; do
+		dpkg-deb -x "$deb" "$cache/arm64"
+	done
+	rm -r "$tmp/debs"
+	arm64_download "linux-image-$release" "linux-headers-$release"
+	mkdir -p "$tmp/kernel/root/usr/lib"
+	ln -s "/usr/lib/linux-kbuild-$version" "$tmp/kernel/root/usr/lib/"
+	keep_kernel "$release" "root/usr/src/linux-headers-$release"
 }
 
 # The programs in newer headers need a newer libc: they run in a chroot.
@@ -325,6 +375,10 @@ part()
 	kernel-6.1-rt)	a_kernel 6.1-rt kernel rt-amd64 ;;
 	kernel-6.12)	a_kernel 6.12 kernel 6.12-amd64 ;;
 	kernel-6.12-rt)	a_kernel 6.12-rt kernel 6.12-rt-amd64 ;;
+	kernel-6.12-arm64)
+		# shellcheck disable=SC2086
+		packages $arm64_packages
+		a_kernel 6.12-arm64 kernel_arm64 6.12 ;;
 	kernel-7.2)	a_kernel 7.2 kernel_sid ;;
 	source)		once "$cache/source/linux-source.tar.xz" source_newest ;;
 	debug | debug-*)

@@ -6,13 +6,12 @@
 # command, and an orderly end.  /run/vm is the folder that vm.sh made for the
 # run: env and cmd in it are from there, out, err and status are for it.
 #
-# shellcheck disable=SC1091,SC2154  # made by vm.sh: top, cache, module, modules
+# shellcheck disable=SC1091,SC2154  # made by vm.sh: top, built, cache, module, modules
 set -u
 . /run/vm/env
 
 # /tmp and /run begin empty, but for this tree and the cache if they are there.
-mkdir /run/root
-mount --bind / /run/root
+[ -d /run/root ] || { mkdir /run/root && mount --bind / /run/root; }
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm
@@ -27,12 +26,9 @@ mount -t debugfs debug /sys/kernel/debug
 mount -t tracefs trace /sys/kernel/tracing
 mount -t cgroup2 cgroup /sys/fs/cgroup
 for dir in "$top" "$cache"; do
-	case $dir in
-	/tmp/* | /run/*)
-		mkdir -p "$dir"
-		mount --bind "/run/root$dir" "$dir" ;;
-	esac
+	[ -d "$dir" ] || { mkdir -p "$dir" && mount --bind "/run/root$dir" "$dir"; }
 done
+[ "$built" = "$top/build" ] || mount --bind "$built" "$top/build"
 if [ -n "$modules" ]; then
 	mkdir -p "/lib/modules/$(uname -r)"
 	mount --bind "$modules" "/lib/modules/$(uname -r)"

@@ -3,7 +3,7 @@
 #
 # vm.sh [OPTION ...] -- COMMAND: run a shell command as root in a virtual machine
 #
-#   --kernel NAME    6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2 or debug
+#   --kernel NAME    6.1 (default), 6.1-rt, 6.12, 6.12-rt, 6.12-arm64, 7.2 or debug
 #   --timeout N      seconds until the machine is killed (600)
 #   --append ARGS    more kernel arguments
 #   --debug-opts     what a stock kernel has to find memory faults, switched on
@@ -14,7 +14,8 @@
 # The machine has this host's root, read-only under an overlay in memory: what
 # the command writes is gone afterwards.  The module is loaded, library and
 # command are on the path, the directory is this tree.  MEM=2G, CPUS=2 and
-# every ENTITYLOCK_* variable are passed on.
+# every ENTITYLOCK_* variable are passed on.  On arm64, whose programs are not
+# those of this host, the root is busybox, this tree, and the C library.
 #
 # The exit status is the command's; 124: the time was up; 125: the machine
 # failed, or the command succeeded but the kernel log, kept in
@@ -46,11 +47,17 @@ esac
 dir=$(kernel_dir "$kernel")
 [ -e "$dir/release" ] || die "no kernel $kernel: run scripts/setup.sh kernel-$kernel"
 release=$(cat "$dir/release")
+built=$(built_dir "$kernel")
 module=
 if [ -n "$load" ]; then
-	module=$top/build/modules/$release/entitylock.ko
+	module=$built/modules/$release/entitylock.ko
 	[ -e "$module" ] || die "no module for $kernel: run make module KERNEL=$kernel"
 fi
+
+case $kernel in
+*-arm64)	arch=aarch64 busybox=$cache/arm64/bin/busybox libc=/usr/aarch64-linux-gnu/lib ;;
+*)	arch=x86_64 busybox=/bin/busybox libc= ;;
+esac
 
 run=$(mktemp -d "${TMPDIR:-/tmp}/entitylock-vm.XXXXXX")
 pids=
@@ -79,6 +86,7 @@ probe_kvm()
 find_accel()
 {
 	[ -w /dev/kvm ] || { echo tcg; return; }
+	[ $arch = x86_64 ] || { echo tcg; return; }
 	verdict=$cache/accel-$(uname -r)
 	if [ ! -e "$verdict" ]; then
 		(
@@ -97,7 +105,7 @@ accel=${accel:-$(find_accel)}
 initramfs()
 {
 	mkdir -p "$run/cpio/bin"
-	cp /bin/busybox "$run/cpio/bin/"
+	cp "$busybox" "$run/cpio/bin/"
 	cp "$top/scripts/vm-initramfs.sh" "$run/cpio/init"
 	: > "$run/cpio/modules"
 	if [ -e "$dir/modules" ]; then
@@ -119,7 +127,8 @@ initramfs
 
 {
 	export -p | grep '^export ENTITYLOCK_' || :
-	echo "top='$top' cache='$cache' module='$module'"
+	echo "top='$top' cache='$cache' built='$built' libc='$libc'"
+	echo "module='${module:+$top/build${module#"$built"}}'"
 	echo "modules='$([ ! -e "$dir/modules" ] || readlink -f "$dir/modules")'"
 	echo "export ENTITYLOCK_KERNEL=$kernel"
 } > "$run/env"
@@ -128,11 +137,13 @@ cp "$top/scripts/vm-guest.sh" "$run/guest"
 : > "$run/out"
 : > "$run/err"
 
+bus=pci image=vmlinux cpu=max console=ttyS0
 case $kernel in
+*-arm64)	machine=virt cpu=max,pauth-impdef=on console=ttyAMA0 ;;
 debug*)	machine=microvm,acpi=off bus=device image=bzImage
 	# Nothing in that machine tells its kernel how fast the clock is.
 	append="panic_on_warn=1 tsc_early_khz=$("$dir/tsc-khz") $append" ;;
-*)	machine=pc bus=pci image=vmlinux ;;
+*)	machine=pc ;;
 esac
 if [ -n "$debug_opts" ]; then
 	case $kernel in
@@ -144,16 +155,17 @@ fi
 
 # Emulated CPUs share one time stamp counter, and stall when this machine is
 # busy: that is no lock-up.
-append="tsc=reliable watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $append"
+[ $arch != x86_64 ] || append="tsc=reliable $append"
+append="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $append"
 
 # Its own death signal: also if this script is killed, nothing is left running.
-setpriv --pdeathsig TERM timeout -k 5 "$seconds" qemu-system-x86_64 \
+setpriv --pdeathsig TERM timeout -k 5 "$seconds" "qemu-system-$arch" \
 	-M "$machine" -accel "$([ "$accel" = tcg ] && echo tcg,thread=multi || echo "$accel")" \
 	${icount:+-icount shift=0,sleep=off} \
-	-cpu max -smp "${CPUS:-2}" -m "${MEM:-2G}" \
+	-cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
 	-nodefaults -no-user-config -no-reboot -display none -serial "file:$run/log" \
 	-kernel "$dir/$image" -initrd "$run/initramfs" \
-	-append "console=ttyS0 ignore_loglevel mitigations=off panic=-1 reboot=t $append" \
+	-append "console=$console ignore_loglevel mitigations=off panic=-1 reboot=t $append" \
 	-fsdev local,id=host,path=/,readonly=on,multidevs=remap,security_model=none \
 	-device "virtio-9p-$bus,fsdev=host,mount_tag=host" \
 	-fsdev "local,id=run,path=$run,security_model=none" \

@@ -11,14 +11,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${ENTITYLOCK_SELFTESTS:-$here/../build/selftests}
 export ENTITYLOCK_KO="${ENTITYLOCK_KO:-$here/../build/modules/$(uname -r)/entitylock.ko}"
 
-# failnth is for kernels that can inject faults; module unloads it, so it comes last.
+# failnth is for kernels that can inject faults; the scripts are for a root that has
+# bash, which another architecture's has not; module unloads it, so it comes last.
 programs()
 {
 	(cd "$out" && find . -maxdepth 2 -type f -perm -100 | sed 's,^\./,,' | sort |
 		grep -vE '(module|failnth)$')
 	[ ! -e /sys/kernel/debug/failslab ] || echo failnth
-	(cd "$here" && find . -maxdepth 1 -name 'tool_*.sh' | sed 's,^\./,,' | sort)
-	echo module 32/module
+	! command -v bash > /dev/null ||
+		(cd "$here" && find . -maxdepth 1 -name 'tool_*.sh' | sed 's,^\./,,' | sort)
+	(cd "$out" && find module 32/module 2> /dev/null)
 }
 
 command_of()

@@ -21,6 +21,8 @@ enum outcome outcome_of(int ret)
 	case -EBADFD:		return BADFD;
 	case -ENOENT:
 	case -ESTALE:		return STALE;
+	case -ENOBUFS:
+	case -ENOMEM:		return NOMEM;
 	default:		return OK;
 	}
 }
@@ -43,11 +45,18 @@ void note(struct self *self, struct seat *seat, enum verb verb, int ret)
 	self->actor->done[verb][outcome_of(ret)]++;
 }
 
+/* Verbs that make nothing take no memory, those that let go above all. */
+static bool takes_memory(enum verb verb)
+{
+	return verb <= UPGRADE || verb == LABEL || verb == SEND || verb == RENEW ||
+	       verb == PARK || verb == CLAIM;
+}
+
 /* A verb other than those that lock returned @ret, and may return @expected. */
 void expect(struct self *self, struct seat *seat, enum verb verb, int ret, int expected)
 {
 	note(self, seat, verb, ret);
-	if (ret != expected)
+	if (ret != expected && !(takes_memory(verb) && out_of_memory(ret)))
 		violation(VERBS_RIGHT, seat, NULL, "%s returned %d (%s) instead of %d",
 			  verb_names[verb], ret, strerror(-ret), expected);
 }
@@ -236,7 +245,7 @@ static bool right_refusal(const struct self *self, const struct seat *seat, int 
 	case -EBADFD:
 		return seat->unlocked;
 	default:
-		return false;
+		return out_of_memory(ret);
 	}
 }
 

@@ -49,6 +49,8 @@ static void do_open(struct self *self, struct seat *seat)
 	seat->lease = 0;
 	ret = ioctl_set(self, seat, &seat->want, ENTITYLOCK_OPEN, &fence);
 	note(self, seat, ACQUIRE, ret);
+	if (out_of_memory(ret))
+		return;
 	if (ret < 0 || fence) {
 		violation(VERBS_RIGHT, seat, NULL, "OPEN returned %d", ret);
 		return;
@@ -307,11 +309,17 @@ static void do_park(struct self *self, struct seat *seat)
 	struct entitylock_park park = { .lease = scaled_ns(200 * NSEC_PER_MSEC) };
 	struct entitylock_claim claim = { 0 };
 	bool held = seat->state == HELD;
-	int fd, ret = 0;
+	int fd, ret;
 
 	if (held)
 		about_to_leave(seat);
-	expect(self, seat, PARK, el_ioctl(seat->fd, ENTITYLOCK_IOC_PARK, &park), 0);
+	ret = el_ioctl(seat->fd, ENTITYLOCK_IOC_PARK, &park);
+	expect(self, seat, PARK, ret, 0);
+	if (ret) {
+		if (held)
+			resumed(seat);
+		return;
+	}
 	memcpy(claim.cookie, park.cookie, sizeof(claim.cookie));
 	if (chance(&self->random, 70))
 		exchange_fd(seat, -1);
@@ -364,7 +372,7 @@ static void do_send(struct self *self, struct seat *seat)
 
 	about_to_leave(seat);
 	ret = send_token(seat);
-	if (ret == -EAGAIN) {
+	if (ret == -EAGAIN || out_of_memory(ret)) {
 		resumed(seat);
 		return;
 	}

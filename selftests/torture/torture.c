@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * torture [--seconds N] [--seed N] [--blind]
+ * torture [--seconds N] [--seed N] [--blind] [--hotplug] [--pressure] [--priorities]
  *
  * Random verbs from many processes that check each other: see torture.h.
  *
@@ -13,7 +13,8 @@
  * its incarnation: the same seed makes the same requests, although not in the
  * same order of time.
  *
- * --blind leaves out what the listing tells of those who wait.
+ * --blind leaves out what the listing tells of those who wait; what the last three
+ * add is said in stress.c.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -79,8 +80,13 @@ static void start_worker(unsigned int number)
 	unsigned int first = worker->first * PLACES;
 	pid_t pid;
 
-	for (unsigned int i = 0; i < worker->actors; i++)
-		shared->actors[worker->first + i].resting = false;
+	for (unsigned int i = 0; i < worker->actors; i++) {
+		struct actor *actor = &shared->actors[worker->first + i];
+
+		actor->tid = 0;
+		actor->resting = false;
+		actor->realtime = false;
+	}
 	for (unsigned int i = 0; i < worker->actors * PLACES; i++) {
 		shared->seats[first + i].since = 0;
 		shared->seats[first + i].state = EMPTY;
@@ -131,7 +137,7 @@ static void signal_one(void)
 	struct actor *actor = &shared->actors[below(&dice, ACTORS)];
 	struct worker *worker = &shared->workers[actor->worker];
 
-	/* One that has not yet come to life may have its predecessor's number. */
+	/* One that has not yet come to life has no number. */
 	if (!syscall(SYS_tgkill, worker->pid, actor->tid, SIGUSR1))
 		signals++;
 }
@@ -280,6 +286,7 @@ static void tick(int domain)
 	if (shared->may & DO_SIGNALS)
 		for (int i = 0; i < 8; i++)
 			signal_one();
+	stress_tick(&dice);
 	watch(domain);
 	progress();
 }
@@ -407,7 +414,7 @@ static void check_all_done(void)
 	for (unsigned int verb = 0; verb < VERBS; verb++)
 		if (!done(verb, OK))
 			violation(ALL_DONE, NULL, NULL, "%s never succeeded", verb_names[verb]);
-	for (unsigned int outcome = 0; outcome < OUTCOMES; outcome++)
+	for (unsigned int outcome = 0; outcome < NOMEM; outcome++)
 		if (!outcomes(outcome))
 			violation(ALL_DONE, NULL, NULL, "outcome %u was never seen", outcome);
 	if (!kills || !signals || !ordered)
@@ -418,8 +425,8 @@ static void check_all_done(void)
 
 static void print_done(void)
 {
-	printf("# %-13s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "", "ok", "waits", "EAGAIN",
-	       "ETIMEDOUT", "EINTR", "ECANCELED", "EDEADLK", "EBADFD", "ESTALE");
+	printf("# %-13s %9s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "", "ok", "waits", "EAGAIN",
+	       "ETIMEDOUT", "EINTR", "ECANCELED", "EDEADLK", "EBADFD", "ESTALE", "ENOMEM");
 	for (unsigned int verb = 0; verb < VERBS; verb++) {
 		printf("# %-13s", verb_names[verb]);
 		for (unsigned int outcome = 0; outcome < OUTCOMES; outcome++)
@@ -495,6 +502,9 @@ int main(int argc, char **argv)
 		{ "seconds", required_argument, NULL, 't' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "blind", no_argument, NULL, 'b' },
+		{ "hotplug", no_argument, NULL, 'h' },
+		{ "pressure", no_argument, NULL, 'm' },
+		{ "priorities", no_argument, NULL, 'p' },
 		{ 0 },
 	};
 	unsigned int seconds = 60, round = 0;
@@ -512,6 +522,15 @@ int main(int argc, char **argv)
 		case 'b':
 			blind = true;
 			break;
+		case 'h':
+			stress |= HOTPLUG;
+			break;
+		case 'm':
+			stress |= PRESSURE;
+			break;
+		case 'p':
+			stress |= PRIORITIES;
+			break;
 		default:
 			return 2;
 		}
@@ -522,6 +541,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, DEVICE ": %s\n", strerror(-domain));
 		return 2;
 	}
+	if (!stress_ready())
+		return 2;
 	printf("1..%u\n# torture --seconds %u --seed %llu, %.1f times slower than a stock kernel\n"
 	       "# %u processes, %u threads, %u names that all want, %u others\n", CHECKS, seconds,
 	       seed, speed_scale(), WORKERS, ACTORS, FEW, MANY);
@@ -531,6 +552,7 @@ int main(int argc, char **argv)
 	init_workers();
 	for (unsigned int i = 0; i < WORKERS; i++)
 		start_worker(i);
+	stress_begin();
 	end = now() + seconds * NSEC_PER_SEC;
 	while (now() < end && !over()) {
 		__u64 round_end = now() + ROUND_SECONDS * NSEC_PER_SEC;
@@ -538,6 +560,7 @@ int main(int argc, char **argv)
 		run_round(round++, domain, round_end < end ? round_end : end);
 	}
 	end_workers();
+	stress_end();
 	drain_inbox();
 	print_progress();
 	print_done();

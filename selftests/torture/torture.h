@@ -7,6 +7,7 @@
  *   operations.c what it may do with a token: a table by its state
  *   locking.c    the verbs that lock, and what may come of them
  *   occupancy.c  who holds what, by the holders' own word, and what must be true of it
+ *   stress.c     what makes it hard meanwhile: CPUs off and on, no memory, priorities
  *   set.c        sets of names, and random numbers
  *   report.c     what is said of a violation
  *
@@ -58,7 +59,8 @@ enum verb {
 	DUP, INFO, POLL, LABEL, SEND, RECEIVE, RENEW, PARK, CLAIM, BREAK, VERBS
 };
 
-enum outcome { OK, PENDS, AGAIN, TIMEDOUT, INTR, CANCELED, DEADLK, BADFD, STALE, OUTCOMES };
+enum outcome { OK, PENDS, AGAIN, TIMEDOUT, INTR, CANCELED, DEADLK, BADFD, STALE, NOMEM,
+	       OUTCOMES };
 
 enum check {
 	ALONE, GATE_ALONE, FENCES, ORDER, WOKEN, VERBS_RIGHT, NOTHING_LEFT, ALL_DONE, FAIR, CHECKS
@@ -78,6 +80,11 @@ enum check {
 #define DO_ALL		((1U << 10) - 1)
 /* What may by accident wake whoever was forgotten. */
 #define DO_RESCUES	(DO_DEADLINES | DO_CANCELS | DO_SIGNALS | DO_KILLS | DO_OWNERS)
+
+/* What makes it hard. */
+#define HOTPLUG		(1U << 0)
+#define PRESSURE	(1U << 1)
+#define PRIORITIES	(1U << 2)
 
 struct timing {
 	clockid_t clock;
@@ -146,6 +153,7 @@ struct actor {
 	unsigned int worker;
 	atomic_int tid;
 	atomic_bool resting;
+	atomic_bool realtime;
 	__u64 operations;
 	__u64 grants;
 	__u64 ordered;		/* grants of which the order was checked */
@@ -193,6 +201,15 @@ struct report {
 	struct seat seats[2];
 };
 
+/* How hard it was. */
+struct hardship {
+	atomic_uint unplugged;		/* CPUs that went off */
+	atomic_uint unplugged_at_gate;	/* while the gate was held or awaited */
+	atomic_uint eaters;		/* of memory, that were killed for it */
+	atomic_uint refused;		/* verbs that failed for want of memory */
+	atomic_uint raised;		/* threads that became real-time ones */
+};
+
 struct shared {
 	__u64 seed;
 	__u64 begin;
@@ -204,6 +221,7 @@ struct shared {
 	atomic_ullong ticket;
 	struct finding findings[CHECKS];
 	struct report report;
+	struct hardship hardship;
 	struct worker workers[WORKERS];
 	struct actor actors[ACTORS];
 	struct seat seats[SEATS];
@@ -251,6 +269,16 @@ void about_to_leave(struct seat *seat);
 void forget(unsigned int first_seat, unsigned int seats);
 bool free_for(const struct seat *seat);
 unsigned int occupied(void);
+
+/* stress.c */
+extern unsigned int stress;
+bool stress_ready(void);
+void stress_begin(void);
+void stress_tick(struct random *random);
+void stress_end(void);
+void stress_worker(void);
+void stress_step(const struct actor *actor);
+bool out_of_memory(int ret);
 
 /* worker.c */
 int worker_main(unsigned int number);

@@ -26,6 +26,7 @@ static void step(struct self *self)
 {
 	struct seat *seat = &self->seats[below(&self->random, PLACES)];
 
+	stress_step(self->actor);
 	if (seat->state == HELD) {
 		linger(self);
 		still_alone(seat);
@@ -142,6 +143,7 @@ int worker_main(unsigned int number)
 	for (unsigned int i = 1; i < worker->actors; i++)
 		if (pthread_create(&threads[i], NULL, actor_main, selves[i]))
 			return 1;
+	stress_worker();
 	actor_main(selves[0]);
 	for (unsigned int i = 1; i < worker->actors; i++)
 		pthread_join(threads[i], NULL);
