@@ -33,6 +33,7 @@ vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_AP
 .PHONY: all module userspace selftests setup vm demo
 .PHONY: test test-debug test-matrix test-leaks test-planted
 .PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
+.PHONY: fuzz fuzz-merge
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
 all: module userspace
@@ -140,6 +141,26 @@ KILLS ?= 2000
 killstorm: all selftests
 	@$(vm_run) --timeout 3600 --debug-opts -- $(O)/selftests/killstorm $(KILLS)
 
+CALLS ?= 1000000
+fuzz = $(O)/selftests/fuzz
+build_fuzz = +mkdir -p $(O)/fuzz && flock $(O)/.lock $(MAKE) --no-print-directory -s -C selftests/fuzz O=$(O)
+
+# Programs that reach something new, and the last ones, if one of them was the machine's.
+fuzz: TIMEOUT := 14400
+fuzz: all
+	@$(build_fuzz)
+	@$(vm_run) --debug-opts --keep $(O)/fuzz/$(KERNEL).last -- \
+		$(fuzz) --calls $(CALLS) --log /run/vm/keep $(ARGS) > $(O)/fuzz/$(KERNEL).found
+
+# What was found goes into the tree's corpus, as few and as short as reach the same.
+fuzz-merge: TIMEOUT := 7200
+fuzz-merge: KERNEL := debug
+fuzz-merge: all
+	@$(build_fuzz)
+	@$(vm_run) -- $(fuzz) --merge selftests/fuzz/corpus $(wildcard $(O)/fuzz/*.found) > $(O)/fuzz/merged
+	@grep '^#' selftests/fuzz/corpus | cat - $(O)/fuzz/merged > $(O)/fuzz/corpus
+	@mv $(O)/fuzz/corpus selftests/fuzz/corpus
+
 SECONDS ?= 20
 history = $(O)/histories/$(KERNEL).history
 
@@ -225,6 +246,9 @@ help:
 #?                      --hotplug --pressure --priorities')
 #? make torture-prove   the torture finds the faults that it is there for
 #? make killstorm       processes that do all there is are killed, 2,000 (KILLS=)
+#? make fuzz            a million calls of all verbs by chance, guided with KERNEL=debug
+#?                      (CALLS= ARGS='--seed N'); make fuzz-merge: what it has found
+#?                      goes into selftests/fuzz/corpus
 #? make histories       what many processes did, recorded (SECONDS=20) and checked afterwards
 #? make check           style, static analysis, layouts, rules without a test
 #? make install         module, library, command and pages, for the running kernel (KERNEL=,

@@ -147,6 +147,31 @@ check_layout()
 		silent $compiler -Wall -Wextra -pedantic -fsyntax-only -isystem uapi \
 			selftests/uapi_layout.c || return
 	done
+	check_syzkaller
+}
+
+# fields FILE: of each struct of the interface, in order
+fields()
+{
+	sed -n -e 's/^struct \(entitylock_.*{\)/\1/p' -e '/^entitylock_[a-z]* {/p' -e 's/^}.*/}/p' \
+		-e 's/^\t__[a-z0-9_]* \([a-z_]*\)[;[].*/\1/p' -e 's/^\t\([a-z_]*\)\t.*/\1/p' "$1" |
+		awk '$2 == "{" { name = $1; next } $1 == "}" { name = ""; next } name { print name, $1 }' |
+		sort -s -k 1,1
+}
+
+# syzkaller's description has the header's fields, and every constant that is for a caller.
+check_syzkaller()
+{
+	header=uapi/linux/entitylock.h description=selftests/fuzz/entitylock.txt
+	fields "$header" > "$out/fields"
+	fields "$description" | diff "$out/fields" - || return
+	sed -n 's/^#define \(ENTITYLOCK_[A-Z_]*\)\t.*/\1/p' "$header" |
+		grep -vE '_(ABI|FEATURE_.*|IOC_TYPE|IDLE|PENDING|HELD|LOST|HOLDING|ABANDONED|CHANGED)$' |
+		while read -r constant; do
+			grep -qw "$constant" "$description" || echo "$description: no $constant"
+		done > "$out/missing"
+	cat "$out/missing"
+	[ ! -s "$out/missing" ]
 }
 
 # The manual pages are in order and name all that there is.

@@ -9,6 +9,7 @@
 #   --debug-opts     what a stock kernel has to find memory faults, switched on
 #   --no-module      do not load the module
 #   --accel NAME     tcg or kvm, instead of finding out
+#   --keep FILE      have what the command leaves in /run/vm/keep, also if the machine dies
 #   --icount         a nanosecond of the guest is an instruction; one CPU
 #
 # The machine has this host's root, read-only under an overlay in memory: what
@@ -24,7 +25,7 @@ set -eu
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-kernel=6.1 seconds=600 append='' debug_opts='' load=1 accel='' icount=''
+kernel=6.1 seconds=600 append='' debug_opts='' load=1 accel='' icount='' keep=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel)	kernel=$2; shift ;;
@@ -33,6 +34,7 @@ while [ $# -gt 0 ]; do
 	--debug-opts)	debug_opts=1 ;;
 	--no-module)	load= ;;
 	--accel)	accel=$2; shift ;;
+	--keep)		keep=$2; shift ;;
 	--icount)	icount=1 accel=tcg,thread=single CPUS=1 ;;
 	--)		shift; break ;;
 	*)		die "unknown option $1 (see the top of $0)" ;;
@@ -185,6 +187,7 @@ pids=
 log=$top/build/vm/$kernel.log
 mkdir -p "${log%/*}"
 mv "$run/log" "$log"
+[ -z "$keep" ] || [ ! -e "$run/keep" ] || mv "$run/keep" "$keep"
 
 bad='\<BUG\>|WARNING:|\<Oops\>|[Kk]ernel panic|general protection fault,|UBSAN:|KFENCE:|KCSAN:'
 bad="$bad"'|INFO: |DEBUG_LOCKS_WARN|suspicious RCU|inconsistent lock state|refcount_t:'
