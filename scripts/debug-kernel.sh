@@ -69,8 +69,11 @@ if [ ! -d "$source" ]; then
 fi
 
 # What the options of a variant do not touch, it need not compile.
-if [ ! -d "$dir/build" ] && [ -e "$(kernel_dir debug)/stamp" ]; then
-	cp -a "$(kernel_dir debug)/build" "$dir/"
+debug=$(kernel_dir debug)
+reused=
+if [ ! -d "$dir/build" ] && [ -e "$debug/stamp" ]; then
+	cp -a "$debug/build" "$dir/"
+	reused=1
 fi
 
 make=(nice make -C "$source" O="$dir/build" ARCH=x86_64)
@@ -78,6 +81,12 @@ cat "${fragments[@]}" > "$dir/fragment"
 KCONFIG_ALLCONFIG=$dir/fragment "${make[@]}" -s allnoconfig
 missing=$(missing_options "$dir/build/.config")
 [ -z "$missing" ] || die "options that did not come true:"$'\n'"$missing"
+
+# Tools are built anew for another path, which would be a reason to compile all.
+if [ -n "$reused" ]; then
+	"${make[@]}" -s prepare
+	find "$dir/build/tools" -exec touch -h -r "$debug/build/tools/objtool/objtool" {} +
+fi
 
 mapfile -t arguments < <(sed -n 's/^# make: //p' "${fragments[@]}" | tr ' ' '\n')
 say "building kernel $variant (15 minutes on 2 cores), log in $dir/log"
