@@ -18,7 +18,8 @@ export VM_CMD := $(value CMD)
 export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
-.PHONY: all module userspace selftests setup vm demo test test-debug test-leaks test-planted
+.PHONY: all module userspace selftests setup vm demo
+.PHONY: test test-debug test-leaks test-planted coverage
 .PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
@@ -59,6 +60,17 @@ test-leaks: all selftests
 test-planted: KERNEL := debug
 test-planted: setup selftests
 	@selftests/planted/run.sh
+
+coverage_counts = $(O)/coverage/counts.tar
+
+# What was reached is told also when a test failed.
+coverage: KERNEL := debug-gcov
+coverage: TIMEOUT := 7200
+coverage: all selftests
+	@mkdir -p $(O)/coverage
+	@status=0; \
+	$(vm_run) -- selftests/coverage/run.sh $(TESTS) > $(coverage_counts) || status=$$?; \
+	selftests/coverage/report.py $(if $(TESTS),,--whole) $(coverage_counts) && exit $$status
 
 bench_csv = $(O)/bench/$(KERNEL)$(if $(ICOUNT),-icount).csv
 
@@ -195,6 +207,7 @@ help:
 #? make test            the self-tests, in a virtual machine (TESTS='fifo 32/fifo': only those)
 #? make test-debug      the same on the sanitised kernel
 #? make test-leaks      nothing is left in memory that nothing refers to (kmemleak)
+#? make coverage        how much of the module the tests reach (TESTS=: what those do)
 #? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
@@ -217,6 +230,7 @@ help:
 #? make setup           install what all of it needs; done by the others as they need it
 #? make clean
 #?
-#? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2, debug
+#? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2, debug,
+#?          debug-gcov
 #? TIMEOUT= seconds until a virtual machine is killed (600); APPEND= kernel arguments;
 #? MEM=, CPUS= its size (2G, 2); W=1 warnings and C=1 sparse in the module's build.
