@@ -19,7 +19,7 @@ export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
 .PHONY: all module userspace selftests setup vm demo
-.PHONY: test test-debug test-leaks test-planted coverage
+.PHONY: test test-debug test-leaks test-planted test-kcsan coverage
 .PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
 
@@ -60,6 +60,14 @@ test-leaks: all selftests
 test-planted: KERNEL := debug
 test-planted: setup selftests
 	@selftests/planted/run.sh
+
+# Data races: the tests in which things go on at once, and a short torture.
+test-kcsan: KERNEL := debug-kcsan
+test-kcsan: TIMEOUT := 7200
+test-kcsan: MINUTES := 5
+test-kcsan: all selftests
+	@$(build_torture)
+	@$(vm_run) -- selftests/kcsan.sh $(MINUTES) $(TESTS)
 
 coverage_counts = $(O)/coverage/counts.tar
 
@@ -207,6 +215,7 @@ help:
 #? make test            the self-tests, in a virtual machine (TESTS='fifo 32/fifo': only those)
 #? make test-debug      the same on the sanitised kernel
 #? make test-leaks      nothing is left in memory that nothing refers to (kmemleak)
+#? make test-kcsan      data races: concurrent tests, and the torture (MINUTES=5)
 #? make coverage        how much of the module the tests reach (TESTS=: what those do)
 #? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
@@ -231,6 +240,6 @@ help:
 #? make clean
 #?
 #? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt, 7.2, debug,
-#?          debug-gcov
+#?          debug-gcov, debug-kcsan
 #? TIMEOUT= seconds until a virtual machine is killed (600); APPEND= kernel arguments;
 #? MEM=, CPUS= its size (2G, 2); W=1 warnings and C=1 sparse in the module's build.
