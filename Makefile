@@ -31,7 +31,7 @@ export VM_APPEND := $(value APPEND)
 vm_run = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) --append "$$VM_APPEND"
 
 .PHONY: all module userspace selftests setup vm demo
-.PHONY: test test-debug test-matrix test-leaks test-planted
+.PHONY: test test-debug test-matrix test-leaks test-planted test-kcsan coverage
 .PHONY: check bench bench-native offline torture torture-prove killstorm histories clean help
 .PHONY: fuzz fuzz-merge
 .PHONY: install install-module install-utils install-man install-dkms uninstall deb test-packages
@@ -78,6 +78,25 @@ test-leaks: all selftests
 test-planted: KERNEL := debug
 test-planted: setup selftests
 	@selftests/planted/run.sh
+
+# Data races: the tests in which things go on at once, and a short torture.
+test-kcsan: KERNEL := debug-kcsan
+test-kcsan: TIMEOUT := 7200
+test-kcsan: MINUTES := 5
+test-kcsan: all selftests
+	@$(build_torture)
+	@$(vm_run) -- selftests/kcsan.sh $(MINUTES) $(TESTS)
+
+coverage_counts = $(O)/coverage/counts.tar
+
+# What was reached is told also when a test failed.
+coverage: KERNEL := debug-gcov
+coverage: TIMEOUT := 7200
+coverage: all selftests
+	@mkdir -p $(O)/coverage
+	@status=0; \
+	$(vm_run) -- selftests/coverage/run.sh $(TESTS) > $(coverage_counts) || status=$$?; \
+	selftests/coverage/report.py $(if $(TESTS),,--whole) $(coverage_counts) && exit $$status
 
 bench_csv = $(O)/bench/$(KERNEL)$(if $(ICOUNT),-icount).csv
 
@@ -235,6 +254,8 @@ help:
 #? make test-debug      the same on the sanitised kernel
 #? make test-matrix     the same on all kernels (MATRIX='6.1 7.2': on those), with a table; hours
 #? make test-leaks      nothing is left in memory that nothing refers to (kmemleak)
+#? make test-kcsan      data races: concurrent tests, and the torture (MINUTES=5)
+#? make coverage        how much of the module the tests reach (TESTS=: what those do)
 #? make test-planted    that kernel and the tests find the faults that they are there for
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
@@ -262,6 +283,6 @@ help:
 #? make clean
 #?
 #? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt,
-#?          6.12-arm64, 7.2, debug
+#?          6.12-arm64, 7.2, debug, debug-gcov, debug-kcsan
 #? TIMEOUT= seconds until a virtual machine is killed (600); APPEND= kernel arguments;
 #? MEM=, CPUS= its size (2G, 2); W=1 warnings and C=1 sparse in the module's build.

@@ -4,8 +4,9 @@
 # debug-kernel.sh [VARIANT]: build a kernel that looks for faults
 #
 # VARIANT is debug (the default), or debug-NAME, which lays debug-NAME.config
-# over debug.config.  Made from the newest linux-source, kept in the cache:
-# bzImage, config, release, and build, the tree to build modules against.
+# over debug.config; its lines "# make: ..." are arguments of the kernel's make.
+# Made from the newest linux-source, kept in the cache: bzImage, config, release,
+# and build, the tree to build modules against.
 # Does nothing, and says nothing, while the fragments are as they were.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -67,14 +68,29 @@ if [ ! -d "$source" ]; then
 	mv "$unpacked" "$source"
 fi
 
+# What the options of a variant do not touch, it need not compile.
+debug=$(kernel_dir debug)
+reused=
+if [ ! -d "$dir/build" ] && [ -e "$debug/stamp" ]; then
+	cp -a "$debug/build" "$dir/"
+	reused=1
+fi
+
 make=(nice make -C "$source" O="$dir/build" ARCH=x86_64)
 cat "${fragments[@]}" > "$dir/fragment"
 KCONFIG_ALLCONFIG=$dir/fragment "${make[@]}" -s allnoconfig
 missing=$(missing_options "$dir/build/.config")
 [ -z "$missing" ] || die "options that did not come true:"$'\n'"$missing"
 
+# Tools are built anew for another path, which would be a reason to compile all.
+if [ -n "$reused" ]; then
+	"${make[@]}" -s prepare
+	find "$dir/build/tools" -exec touch -h -r "$debug/build/tools/objtool/objtool" {} +
+fi
+
+mapfile -t arguments < <(sed -n 's/^# make: //p' "${fragments[@]}" | tr ' ' '\n')
 say "building kernel $variant (15 minutes on 2 cores), log in $dir/log"
-"${make[@]}" -j"$(nproc)" all 2>&1 | tee "$dir/log" |
+"${make[@]}" -j"$(nproc)" "${arguments[@]}" all 2>&1 | tee "$dir/log" |
 	awk '/^  (AS|CC) / && ++n % 200 == 0 { print "\t" n " files compiled"; fflush() }' >&2 ||
 	die "failed:"$'\n'"$(tail -n 20 "$dir/log")"
 

@@ -3,7 +3,8 @@
 #
 # vm.sh [OPTION ...] -- COMMAND: run a shell command as root in a virtual machine
 #
-#   --kernel NAME    6.1 (default), 6.1-rt, 6.12, 6.12-rt, 6.12-arm64, 7.2 or debug
+#   --kernel NAME    6.1 (default), 6.1-rt, 6.12, 6.12-rt, 6.12-arm64, 7.2, debug,
+#                    debug-gcov or debug-kcsan
 #   --timeout N      seconds until the machine is killed (600)
 #   --append ARGS    more kernel arguments
 #   --debug-opts     what a stock kernel has to find memory faults, switched on
@@ -144,7 +145,9 @@ case $kernel in
 *-arm64)	machine=virt cpu=max,pauth-impdef=on console=ttyAMA0 ;;
 debug*)	machine=microvm,acpi=off bus=device image=bzImage
 	# Nothing in that machine tells its kernel how fast the clock is.
-	append="panic_on_warn=1 tsc_early_khz=$("$dir/tsc-khz") $append" ;;
+	append="tsc_early_khz=$("$dir/tsc-khz") $append"
+	# The first fault is the last, but of data races all are to be seen.
+	[ "$kernel" = debug-kcsan ] || append="panic_on_warn=1 $append" ;;
 *)	machine=pc ;;
 esac
 if [ -n "$debug_opts" ]; then
