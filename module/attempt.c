@@ -305,7 +305,7 @@ static void end_holds(struct el_token *token, enum el_end how)
 
 	lockdep_assert_held(&token->mutex);
 	el_for_each_hold(hold, token, i) {
-		el_hold_lower(hold, 0, how);
+		el_hold_end(hold, how);
 		yield_now_and_then(i);
 	}
 	leave_gate(token, how);
@@ -436,8 +436,8 @@ static __always_inline int attempt(struct el_token *token, enum el_attempt_kind 
 		return ret;
 	if (unlikely(ret)) {
 		grant->result = token->result;
-		give_up(token, ret);
-		return ret;
+		/* Nobody can have granted it: otherwise it was taken. */
+		return give_up(token, ret) ? ret : -ESTALE;
 	}
 	/* Another may have taken it already; number and result stay. */
 	if (READ_ONCE(token->state) == ENTITYLOCK_LOST)
@@ -718,10 +718,14 @@ int el_attempt_downgrade(struct el_token *token, u64 fence)
 		ret = -EAGAIN;
 	if (!ret) {
 		el_for_each_hold(hold, token, i) {
+			if (!el_hold_downgrade(hold))
+				break;
 			hold->want = ENTITYLOCK_SHARED;
-			el_hold_lower(hold, ENTITYLOCK_SHARED, EL_UNLOCKED);
 			yield_now_and_then(i);
 		}
+		ret = i < token->count ? -ESTALE : 0;
+	}
+	if (!ret) {
 		settle_marks(token);
 		el_token_succeeded(token);
 		el_trace(convert, token, el_trace_first(token));
@@ -855,7 +859,7 @@ int el_attempt_unlock(struct el_token *token, u32 flags, u64 fence)
 		if (cancel)
 			goto out;
 	} else if (cancel) {
-		ret = -EBADFD;
+		ret = el_token_check(token, ENTITYLOCK_PENDING);
 		goto out;
 	} else if (fence && token->fence != fence) {
 		/* It waited when we looked, and has been granted more since. */
@@ -889,7 +893,8 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 	mutex_lock(&token->mutex);
 	if (token->attempt == grant->attempt)
 		back = give_up(token, 0);
-	else if (token->granted == grant->attempt)
+	else if (token->granted == grant->attempt &&
+		 (token->kind == EL_RAISE || grant->kind == EL_RAISE))
 		give_up(token, -ECANCELED);
 	if (token->granted == grant->attempt && el_token_leave(token, ENTITYLOCK_HELD)) {
 		note_release(token, EL_TAKEN_BACK);
@@ -965,8 +970,9 @@ int el_attempt_park(struct el_token *token, u64 lease)
 		ret = -ETIME;
 	if (!ret)
 		ret = el_lease_prepare(token, lease);
+	/* Also one that has lost its lease with all else since we looked. */
 	if (ret)
-		return ret;
+		return READ_ONCE(token->state) == ENTITYLOCK_LOST ? -ESTALE : ret;
 	if (lease)
 		token->lease_len = lease;
 	return el_token_park(token, lease);

@@ -85,9 +85,11 @@ static void grant_waiters(struct el_domain *domain, struct el_entity *entity)
 	lockdep_assert_held(&entity->lock);
 	if (likely(!entity->queue.nr_waiters) || el_break_lostwake())
 		return;
-	see_to_leases(domain, entity);
+	/* Those who are granted may be leased. */
 	if (el_queue_grant(&entity->queue, granted_after_wait))
 		el_entity_notice(domain, entity);
+	else
+		see_to_leases(domain, entity);
 }
 
 /* el_entity_grant_next - the same for others who have ended a hold */
@@ -148,7 +150,7 @@ static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how
 }
 
 /* Nobody waits, or holds, for a token that is gone. */
-static void end(struct el_hold *hold, enum el_end how)
+static __always_inline void end(struct el_hold *hold, enum el_end how)
 {
 	if (hold->waiting)
 		el_queue_leave(&hold->entity->queue, hold);
@@ -212,7 +214,9 @@ static noinline bool reap(struct el_domain *domain, const struct el_hold *reques
 	list_for_each_entry_safe(hold, next, &entity->queue.holders, link) {
 		if (++batch > EL_BATCH)
 			break;
-		if (request->want == ENTITYLOCK_SHARED && hold->mode == ENTITYLOCK_SHARED)
+		/* Unless it waits to be exclusive, and so holds up those who come. */
+		if (request->want == ENTITYLOCK_SHARED && hold->mode == ENTITYLOCK_SHARED &&
+		    !hold->waiting)
 			continue;
 		if (hold == request || !expired(hold))
 			continue;
@@ -287,22 +291,38 @@ int el_hold_request(struct el_hold *hold, bool last, int refusal)
 }
 
 /**
- * el_hold_lower - lower a hold, or let it wait no longer
+ * el_hold_end - end a hold, or let it wait no longer
  * @hold: the hold
- * @mode: what it keeps at most; 0 ends it
  * @how: why
  */
-void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how)
+void el_hold_end(struct el_hold *hold, enum el_end how)
 {
 	struct el_entity *entity = hold->entity;
 
 	spin_lock(&entity->lock);
-	if (hold->waiting)
-		el_queue_leave(&entity->queue, hold);
-	if (hold->mode > mode)
-		lower(hold, mode, how);
+	end(hold, how);
 	grant_waiters(hold->token->domain, entity);
 	spin_unlock(&entity->lock);
+}
+
+/**
+ * el_hold_downgrade - make a hold shared
+ * @hold: a holder
+ *
+ * Return: false if its token is LOST: then it stays, for whoever ends it.
+ */
+bool el_hold_downgrade(struct el_hold *hold)
+{
+	struct el_entity *entity = hold->entity;
+	bool lost;
+
+	spin_lock(&entity->lock);
+	lost = READ_ONCE(hold->token->state) == ENTITYLOCK_LOST;
+	if (!lost && hold->mode > ENTITYLOCK_SHARED)
+		lower(hold, ENTITYLOCK_SHARED, EL_UNLOCKED);
+	grant_waiters(hold->token->domain, entity);
+	spin_unlock(&entity->lock);
+	return !lost;
 }
 
 /**

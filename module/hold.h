@@ -11,7 +11,8 @@ struct el_domain;
 struct el_entity;
 
 int el_hold_request(struct el_hold *hold, bool last, int refusal);
-void el_hold_lower(struct el_hold *hold, u8 mode, enum el_end how);
+void el_hold_end(struct el_hold *hold, enum el_end how);
+bool el_hold_downgrade(struct el_hold *hold);
 void el_hold_undo(struct el_hold *hold, enum el_attempt_kind kind, u32 attempt, enum el_end how);
 bool el_hold_wanted(const struct el_hold *hold);
 bool el_hold_expire(struct el_hold *hold);

@@ -178,6 +178,11 @@ long el_token_info(struct el_token *token, unsigned int cmd, void __user *user)
 	/* Entities last: they are as a grant found them only if that is what is told. */
 	tell(token, told, told_count);
 	info.waiters = el_watch_waiters(token);
+	/* What was lost meanwhile may have been others' since. */
+	spin_lock(&token->lock);
+	if (token->state == ENTITYLOCK_LOST)
+		fill(&info, token);
+	spin_unlock(&token->lock);
 	mutex_unlock(&token->mutex);
 
 	info.label_len = label_len;

@@ -404,9 +404,11 @@ bool el_token_grant(struct el_token *token)
 	bool granted;
 
 	spin_lock(&token->lock);
-	if (token->kind == EL_RAISE && el_lease_expired(token))
-		token->refused = -ETIME;
 	granted = token->state == ENTITYLOCK_PENDING && !token->refused;
+	if (granted && token->kind == EL_RAISE && el_lease_expired(token)) {
+		token->refused = -ETIME;
+		granted = false;
+	}
 	if (granted) {
 		token->floor = el_fence_next(max(token->floor,
 						 READ_ONCE(token->domain->gate.floor)));
@@ -600,7 +602,7 @@ enum el_loss el_token_lose(struct el_token *token, u64 fence, const struct el_ho
 	bool holds_grant;
 
 	spin_lock(&token->lock);
-	holds_grant = token->state != ENTITYLOCK_PENDING || token->kind != EL_LOCK;
+	holds_grant = token->kind != EL_LOCK || token->granted == token->attempt;
 	if (fence && (!holds_grant || token->fence != fence)) {
 		loss = EL_KEPT;
 	} else if (token->state == EL_LEAVING) {

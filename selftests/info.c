@@ -347,4 +347,53 @@ TEST_F(entitylock, V3_INFO_of_a_grant_tells_what_was_found)
 	}
 }
 
+struct breaker {
+	int domain;
+	__u64 fence;
+};
+
+/* Take "a" from who has it, and change it. */
+static void *break_soon(void *data)
+{
+	struct breaker *breaker = data;
+	struct entitylock_break arg = { .name = ptr("a"), .name_len = 1 };
+
+	usleep(rand() % 2000);
+	el_ioctl(breaker->domain, ENTITYLOCK_IOC_BREAK, &arg);
+	close(hold(breaker->domain, "a"));
+	return NULL;
+}
+
+/* V3: as long as it says so, what it tells is not another's. */
+TEST_F(entitylock, V3_INFO_of_a_holder_tells_nothing_of_those_after_it)
+{
+	for (unsigned int i = 0; i < scaled(500, 20); i++) {
+		struct breaker breaker = { .domain = self->domain };
+		int token = hold(self->domain, "a");
+		struct entitylock_entity told, found = { 0 };
+		struct entitylock_info info;
+		pthread_t thread;
+
+		ASSERT_LE(0, token);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, break_soon, &breaker));
+		do {
+			told = (struct entitylock_entity){ 0 };
+			info = (struct entitylock_info){
+				.entities = ptr(&told),
+				.entity_size = sizeof(told),
+				.capacity = 1,
+			};
+			ASSERT_EQ(0, el_ioctl(token, ENTITYLOCK_IOC_INFO, &info));
+			if (info.state != ENTITYLOCK_HELD)
+				break;
+			if (found.version)
+				ASSERT_EQ(found.version, told.version);
+			found = told;
+		} while (true);
+		pthread_join(thread, NULL);
+		close(token);
+		ASSERT_TRUE(eventually(live_entities(self->domain) == 0));
+	}
+}
+
 SELFTEST_MAIN

@@ -646,7 +646,7 @@ inline lower(t, e)
 }
 
 /*
- * el_hold_lower(), then grant_waiters() with granted_after_wait(): in each turn
+ * el_hold_end(), then grant_waiters() with granted_after_wait(): in each turn
  * the one who was granted a hold is told, and the next one is granted his.
  */
 inline hold_lower(t, e, what, which, next, tell, batch)
