@@ -78,17 +78,16 @@ void el_entities_destroy(struct rhashtable *table)
 	rhashtable_free_and_destroy(table, free_marked, NULL);
 }
 
-/*
- * Idempotent; see the head of this file.
- *
- * The lock of a bucket of the table is a bit of the pointer that it guards, which
- * the kernel reads plainly while others may try to set the bit: a race, and its own.
- */
+/* Idempotent; see the head of this file. */
 static void remove_dying(struct el_domain *domain, struct el_entity *entity)
 {
 	/* Whoever saw the count at zero sees what the last owner has written. */
 	smp_acquire__after_ctrl_dep();
 	el_fence_reclaim(entity->hash, entity->fence, entity->version);
+	/*
+	 * The lock of a bucket is a bit of the pointer that it guards, which the kernel
+	 * reads plainly while others try to set the bit: a race, and its own.
+	 */
 	if (!data_race(rhashtable_remove_fast(&domain->table, &entity->node, el_table_params)))
 		kfree_rcu(entity, rcu);
 }
