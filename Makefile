@@ -96,7 +96,9 @@ coverage: all selftests
 	@mkdir -p $(O)/coverage
 	@status=0; \
 	$(vm_run) -- selftests/coverage/run.sh $(TESTS) > $(coverage_counts) || status=$$?; \
-	selftests/coverage/report.py $(if $(TESTS),,--whole) $(coverage_counts) && exit $$status
+	[ ! -s $(coverage_counts) ] || \
+		selftests/coverage/report.py $(if $(TESTS),,--whole) $(coverage_counts) || exit; \
+	exit $$status
 
 bench_csv = $(O)/bench/$(KERNEL)$(if $(ICOUNT),-icount).csv
 

@@ -48,7 +48,7 @@
  */
 static bool against_order(const struct el_token *token, const struct el_hold *hold)
 {
-	return token->pos + (hold->mode ? 1 : 0) < token->top;
+	return token->pos + (READ_ONCE(hold->mode) ? 1 : 0) < token->top;
 }
 
 /* In loops over a set: no spinlock is held there, but the mutex is. */
@@ -67,7 +67,7 @@ static __always_inline int step(struct el_token *token, bool fresh, int refusal)
 	struct el_hold *hold = token->set[token->pos];
 
 	lockdep_assert_held(&token->mutex);
-	if (!fresh && hold->mode >= hold->want)
+	if (!fresh && READ_ONCE(hold->mode) >= hold->want)
 		return 0;
 	if (!fresh && against_order(token, hold))
 		refusal = -EDEADLK;
@@ -140,7 +140,7 @@ static void settle_marks(struct el_token *token)
 	if (likely(!token->robust))
 		return;
 	el_for_each_hold(hold, token, i)
-		needed += hold->mode == ENTITYLOCK_EXCLUSIVE;
+		needed += READ_ONCE(hold->mode) == ENTITYLOCK_EXCLUSIVE;
 	el_mark_keep(token, needed);
 }
 
@@ -153,9 +153,11 @@ static void find_ends(struct el_token *token)
 	token->end = 0;
 	token->top = 0;
 	el_for_each_hold(hold, token, i) {
-		if (hold->mode)
+		u8 mode = READ_ONCE(hold->mode);
+
+		if (mode)
 			token->top = i + 1;
-		if (hold->mode < hold->want)
+		if (mode < hold->want)
 			token->end = i + 1;
 	}
 }
@@ -202,7 +204,7 @@ static void drop_added(struct el_token *token, u32 attempt)
 		el_watch_forget_hold(hold);
 		el_hold_free(hold);
 	}
-	token->count = kept;
+	WRITE_ONCE(token->count, kept);
 }
 
 /* What is held is what is wanted: an attempt for more has ended. */
@@ -212,7 +214,7 @@ static void want_no_more(struct el_token *token)
 	u32 i;
 
 	el_for_each_hold(hold, token, i)
-		hold->want = hold->mode;
+		hold->want = READ_ONCE(hold->mode);
 }
 
 /* The set of an IDLE token as it was before an attempt that had raised it. */
@@ -391,10 +393,10 @@ static int await_grant(struct el_token *token, const struct el_deadline *deadlin
 	} else if (token->state == ENTITYLOCK_LOST) {
 		ret = -ESTALE;
 	} else {
-		token->waiter = waiter;
+		WRITE_ONCE(token->waiter, waiter);
 		if (!waiter) {
 			token->async = true;
-			token->error = 0;
+			WRITE_ONCE(token->error, 0);
 			el_alarm_arm(token, deadline);
 		}
 	}
@@ -424,7 +426,7 @@ static __always_inline int attempt(struct el_token *token, enum el_attempt_kind 
 	grant->attempt = token->attempt;
 	grant->before = token->fence;
 	grant->granted_before = token->granted;
-	grant->error = token->error;
+	grant->error = READ_ONCE(token->error);
 
 	ret = kind == EL_LOCK ? enter(token, deadline->refusal) : 0;
 	if (!ret && !token->gate) {
@@ -776,7 +778,7 @@ static int add(struct el_token *token, struct el_extension *more)
 	el_order_union(set, token->set, token->count, more->fresh, more->count);
 	more->set = token->set;
 	token->set = set;
-	token->count = count;
+	WRITE_ONCE(token->count, count);
 	return 0;
 }
 
@@ -800,7 +802,7 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 	ret = prepare_raise(token, deadline, async);
 	if (!ret)
 		ret = check_unchanged(more->fresh, more->count);
-	if (ret == -ESTALE && token->state != ENTITYLOCK_LOST)
+	if (ret == -ESTALE && READ_ONCE(token->state) != ENTITYLOCK_LOST)
 		grant->result = ENTITYLOCK_CHANGED;
 	if (!ret && token->robust)
 		ret = el_mark_reserve(token, count_more_exclusive(token, more));
@@ -820,9 +822,9 @@ int el_attempt_extend(struct el_token *token, struct el_extension *more,
 /* Is it that grant which the token holds, perhaps while it waits for more? */
 static bool holds_grant(const struct el_token *token, u64 fence)
 {
-	if (token->state == ENTITYLOCK_PENDING && token->kind == EL_LOCK)
+	if (READ_ONCE(token->state) == ENTITYLOCK_PENDING && token->kind == EL_LOCK)
 		return false;
-	return token->fence == fence;
+	return READ_ONCE(token->fence) == fence;
 }
 
 /**
@@ -893,7 +895,7 @@ void el_attempt_take_back(struct el_token *token, const struct el_grant *grant)
 	mutex_lock(&token->mutex);
 	if (token->attempt == grant->attempt)
 		back = give_up(token, 0);
-	else if (token->granted == grant->attempt &&
+	else if (READ_ONCE(token->granted) == grant->attempt &&
 		 (token->kind == EL_RAISE || grant->kind == EL_RAISE))
 		give_up(token, -ECANCELED);
 	if (token->granted == grant->attempt && el_token_leave(token, ENTITYLOCK_HELD)) {

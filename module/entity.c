@@ -84,7 +84,11 @@ static void remove_dying(struct el_domain *domain, struct el_entity *entity)
 	/* Whoever saw the count at zero sees what the last owner has written. */
 	smp_acquire__after_ctrl_dep();
 	el_fence_reclaim(entity->hash, entity->fence, entity->version);
-	if (!rhashtable_remove_fast(&domain->table, &entity->node, el_table_params))
+	/*
+	 * The lock of a bucket is a bit of the pointer that it guards, which the kernel
+	 * reads plainly while others try to set the bit: a race, and its own.
+	 */
+	if (!data_race(rhashtable_remove_fast(&domain->table, &entity->node, el_table_params)))
 		kfree_rcu(entity, rcu);
 }
 
@@ -141,8 +145,10 @@ static struct el_entity *insert(struct el_domain *domain, const struct el_key *k
 
 	rcu_read_lock();
 	for (;;) {
-		other = rhashtable_lookup_get_insert_key(&domain->table, key,
-							 &fresh->node, el_table_params);
+		/* As in remove_dying(). */
+		other = data_race(rhashtable_lookup_get_insert_key(&domain->table, key,
+								   &fresh->node,
+								   el_table_params));
 		if (!other) {
 			other = fresh;
 			break;

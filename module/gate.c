@@ -96,10 +96,10 @@ static void drain(struct el_gate *gate)
 	if (!el_token_grant(token))
 		return;		/* it gives up, and will leave */
 	WRITE_ONCE(gate->floor, token->fence);
-	if (token->lease_end)
+	if (READ_ONCE(token->lease_end))
 		el_token_todo(token);
 	gate->holder = token;
-	gate->awaited = NULL;
+	WRITE_ONCE(gate->awaited, NULL);
 }
 
 static void enqueue(struct el_gate *gate, struct el_token *token)
@@ -150,7 +150,7 @@ static void next_phase(struct el_domain *domain)
 		smp_store_release(&gate->closing, false);
 	} else if (token->gate) {
 		dequeue(gate, token);
-		gate->awaited = token;
+		WRITE_ONCE(gate->awaited, token);
 		el_trace(gate_await, token, NULL);
 		el_watch_notice_gate(domain);
 		el_lease_notice_gate(domain);
@@ -248,7 +248,7 @@ int el_gate_request(struct el_token *token, bool wait)
 	spin_lock(&gate->lock);
 	expire_holder(domain);
 	if (!gate->closing) {
-		gate->awaited = token;
+		WRITE_ONCE(gate->awaited, token);
 		WRITE_ONCE(gate->closing, true);
 		smp_mb();	/* C: pairs with A and B. */
 		drain(gate);
@@ -260,7 +260,7 @@ int el_gate_request(struct el_token *token, bool wait)
 			el_watch_notice_gate(domain);
 			el_lease_notice_gate(domain);
 		} else {
-			gate->awaited = NULL;
+			WRITE_ONCE(gate->awaited, NULL);
 			next_phase(domain);
 		}
 	} else if (wait) {
@@ -286,7 +286,7 @@ void el_gate_leave(struct el_token *token, enum el_end how)
 	if (gate->holder == token)
 		end_hold(token->domain, how);
 	else if (gate->awaited == token)
-		gate->awaited = NULL;
+		WRITE_ONCE(gate->awaited, NULL);
 	else if (!list_empty(&token->gate_link))
 		dequeue(gate, token);
 	next_phase(token->domain);

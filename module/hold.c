@@ -53,7 +53,7 @@ static __always_inline void granted(struct el_hold *hold)
 	token->floor = max(token->floor, entity->fence);
 	if (token->kind == EL_RAISE && hold->added != token->attempt)
 		hold->raised = token->attempt;
-	if (unlikely(token->lease_len))
+	if (unlikely(READ_ONCE(token->lease_len)))
 		count_leased(hold);
 	if (unlikely(entity->mark))
 		token->result |= ENTITYLOCK_ABANDONED;
@@ -72,7 +72,7 @@ static void granted_after_wait(struct el_hold *hold)
 	granted(hold);
 	if (!hold->last || !el_token_grant(token))
 		el_token_step(token);
-	else if (unlikely(token->lease_end))
+	else if (unlikely(READ_ONCE(token->lease_end)))
 		el_token_todo(token);
 }
 
@@ -129,7 +129,8 @@ static __always_inline void lower(struct el_hold *hold, u8 mode, enum el_end how
 	struct el_entity *entity = hold->entity;
 	struct el_token *token = hold->token;
 	/* What an attempt has raised, and was not granted for, does not count. */
-	u8 had = token->partial ? mode_before(hold, token->kind, token->attempt) : hold->mode;
+	u8 had = READ_ONCE(token->partial) ? mode_before(hold, token->kind, token->attempt) :
+					     hold->mode;
 
 	lockdep_assert_held(&entity->lock);
 	if (had && how != EL_UNDONE)

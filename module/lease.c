@@ -95,7 +95,7 @@ void el_lease_begin(struct el_token *token)
 	spin_lock(&leases->lock);
 	if (list_empty(&token->lease->node)) {
 		list_add_tail(&token->lease->node, &leases->tokens);
-		leases->count++;
+		WRITE_ONCE(leases->count, leases->count + 1);
 	}
 	spin_unlock(&leases->lock);
 	smp_mb();	/* Pairs with that of a gate: either we see it, or it sees us. */
@@ -113,7 +113,7 @@ void el_lease_drop(struct el_token *token)
 	hrtimer_try_to_cancel(&token->lease->timer);
 	spin_lock(&leases->lock);
 	list_del_init(&token->lease->node);
-	leases->count--;
+	WRITE_ONCE(leases->count, leases->count - 1);
 	spin_unlock(&leases->lock);
 	/* The gate may have been waiting for this one's timer: on to the next. */
 	if (READ_ONCE(token->domain->gate.closing))

@@ -109,7 +109,7 @@ static inline void el_queue_hold(struct el_queue *queue, struct el_hold *hold)
 		list_add_tail(&hold->link, &queue->holders);
 		queue->nr_holders++;
 	}
-	hold->mode = hold->want;
+	WRITE_ONCE(hold->mode, hold->want);
 	queue->exclusive = hold->mode == ENTITYLOCK_EXCLUSIVE;
 	WARN_ON_ONCE(queue->exclusive && queue->nr_holders != 1);
 }
@@ -145,7 +145,7 @@ static inline void el_queue_lower(struct el_queue *queue, struct el_hold *hold, 
 {
 	WARN_ON_ONCE(hold->waiting || mode >= hold->mode);
 	queue->exclusive = false;
-	hold->mode = mode;
+	WRITE_ONCE(hold->mode, mode);
 	if (mode)
 		return;
 	list_del_init(&hold->link);

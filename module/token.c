@@ -315,7 +315,7 @@ static void tell_waiter(struct el_token *token, int result)
 	lockdep_assert_held(&token->lock);
 	if (!waiter)
 		return;
-	token->waiter = NULL;
+	WRITE_ONCE(token->waiter, NULL);
 	waiter->fence = token->fence;
 	waiter->told = token->result;
 	WRITE_ONCE(waiter->result, result);
@@ -358,13 +358,13 @@ static __always_inline void note_grant(struct el_token *token)
 static void set_lost(struct el_token *token)
 {
 	lockdep_assert_held(&token->lock);
-	token->partial = token->state == ENTITYLOCK_PENDING;
+	WRITE_ONCE(token->partial, token->state == ENTITYLOCK_PENDING);
 	end_wait(token);
 	if (token->state == ENTITYLOCK_HELD ||
 	    (token->state == ENTITYLOCK_PENDING && token->kind == EL_RAISE))
 		el_stats_release(token);
 	el_token_set_state(token, ENTITYLOCK_LOST);
-	token->error = -ESTALE;
+	WRITE_ONCE(token->error, -ESTALE);
 	el_lease_end(token);
 	el_alarm_disarm(token);
 	tell_waiter(token, -ESTALE);
@@ -413,8 +413,8 @@ bool el_token_grant(struct el_token *token)
 		token->floor = el_fence_next(max(token->floor,
 						 READ_ONCE(token->domain->gate.floor)));
 		WRITE_ONCE(token->fence, token->floor);
-		token->granted = token->attempt;
-		token->error = 0;
+		WRITE_ONCE(token->granted, token->attempt);
+		WRITE_ONCE(token->error, 0);
 		note_grant(token);
 		if (token->kind == EL_LOCK && unlikely(token->lease_len) && !token->parked)
 			el_lease_begin(token);
@@ -442,7 +442,7 @@ int el_token_renew(struct el_token *token, u64 lease)
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
 	/* Who grants it meanwhile looks at this under the lock, and at what was prepared. */
-	token->lease_len = lease;
+	WRITE_ONCE(token->lease_len, lease);
 	if (token->state == ENTITYLOCK_LOST)
 		ret = -ESTALE;
 	else if (token->state == ENTITYLOCK_HELD || token->kind != EL_LOCK || token->parked)
@@ -497,7 +497,7 @@ void el_token_succeeded(struct el_token *token)
 {
 	spin_lock(&token->lock);
 	if (token->state != ENTITYLOCK_LOST)
-		token->error = 0;
+		WRITE_ONCE(token->error, 0);
 	spin_unlock(&token->lock);
 }
 
@@ -507,7 +507,7 @@ void el_token_failed(struct el_token *token, int error)
 	lockdep_assert_held(&token->mutex);
 	spin_lock(&token->lock);
 	if (token->state != ENTITYLOCK_LOST) {
-		token->error = error;
+		WRITE_ONCE(token->error, error);
 		wake_pollers(token);
 	}
 	spin_unlock(&token->lock);
@@ -543,9 +543,9 @@ void el_token_left(struct el_token *token, u8 state, int error)
 	end_wait(token);
 	el_alarm_disarm(token);
 	if (error && token->async)
-		token->error = error;
+		WRITE_ONCE(token->error, error);
 	else if (!error || error == -ECANCELED)
-		token->error = 0;
+		WRITE_ONCE(token->error, 0);
 	tell_waiter(token, error);
 	el_token_set_state(token, state);
 	if (state == ENTITYLOCK_IDLE && !token->parked)

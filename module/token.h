@@ -85,7 +85,8 @@ struct el_waiter {
  *	verb waits or touches user memory.
  * @lock: guards @state, @fence, @error, @waiter, @owner, @comm, @label, @since,
  *	@queued.
- *	It nests inside an entity's lock and the gate's.
+ *	It nests inside an entity's lock and the gate's.  Who has not got it reads what is
+ *	marked there (READ_ONCE(), or an acquire of @state), and knows it may be old.
  * @refs: the file's reference, and short ones: of those who grant, and of
  *	the worker.
  * @count: entities in @set, 0 for a gate token; @mutex.

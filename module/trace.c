@@ -20,7 +20,7 @@ u8 el_trace_mode(const struct el_token *token, const struct el_hold *hold)
 {
 	if (token->gate)
 		return EL_MODE_GATE;
-	return hold ? max(hold->mode, hold->want) : 0;
+	return hold ? max(READ_ONCE(hold->mode), hold->want) : 0;
 }
 
 /* Escaped, and terminated. */

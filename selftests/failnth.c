@@ -11,8 +11,10 @@
  *
  * A new verb is a line in the table at the end.
  */
+#include <limits.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <kselftest.h>
 
 #include "common.h"
@@ -26,10 +28,12 @@
  * @domain: a domain fd
  * @token: a token fd that the verb may act on, or -1
  * @other: another token fd, that is in the way, or -1
- * @file: a file that the verb reads, or -1
+ * @file: a file that the verb reads, or -1; of the module while it is @unloaded
  * @cookie: of @token, if it is @parked
  * @parked: it is parked
  * @marked: a robust holder of "m" has vanished
+ * @unloaded: the module is
+ * @below: the kernel's function in which alone something is denied, or NULL
  */
 struct stage {
 	int domain;
@@ -39,6 +43,8 @@ struct stage {
 	__u8 cookie[ENTITYLOCK_COOKIE_SIZE];
 	bool parked;
 	bool marked;
+	bool unloaded;
+	const char *below;
 };
 
 /**
@@ -89,22 +95,52 @@ static void configure(const char *fault, const char *option, const char *value)
 		ksft_exit_fail_msg("%s: %s\n", path, strerror(-ret));
 }
 
-/* A fault without a stack to look for is on, one that looks for none that exists is off. */
-static void switch_on(const struct denial *denial, bool on)
+/* Where the code of one of the kernel's functions begins and ends. */
+static void find_function(const char *function, char start[32], char end[32])
 {
-	for (size_t i = 0; i < ARRAY_SIZE(denial->faults) && denial->faults[i]; i++)
-		configure(denial->faults[i], "require-start", on ? "0" : "1");
+	unsigned long long from = 0, to = ULLONG_MAX, address;
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char name[256];
+
+	while (file && fscanf(file, "%llx %*c %255s%*[^\n]", &address, name) == 2) {
+		if (!strcmp(name, function))
+			from = address;
+		else if (from && address > from && address < to)
+			to = address;
+	}
+	if (!from)
+		ksft_exit_fail_msg("%s is not in /proc/kallsyms\n", function);
+	fclose(file);
+	snprintf(start, 32, "0x%llx", from);
+	snprintf(end, 32, "0x%llx", to);
+}
+
+/*
+ * A fault without a stack to look for is on, one that looks for one of no depth is off,
+ * and one that looks for a function is on below it.
+ */
+static void switch_on(const struct denial *denial, bool on, const char *below)
+{
+	char start[32] = "0", end[32] = "0xffffffffffffffff";
+
+	if (!on)
+		strcpy(start, "1");
+	else if (below)
+		find_function(below, start, end);
+	for (size_t i = 0; i < ARRAY_SIZE(denial->faults) && denial->faults[i]; i++) {
+		configure(denial->faults[i], "stacktrace-depth", on && below ? "32" : "0");
+		configure(denial->faults[i], "require-end", end);
+		configure(denial->faults[i], "require-start", start);
+	}
 }
 
 static void configure_all(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(denials); i++) {
-		for (size_t j = 0; j < 2 && denials[i].faults[j]; j++) {
-			/* It would look like a complaint in the kernel's log. */
+		/* It would look like a complaint in the kernel's log. */
+		for (size_t j = 0; j < 2 && denials[i].faults[j]; j++)
 			configure(denials[i].faults[j], "verbose", "0");
-			configure(denials[i].faults[j], "stacktrace-depth", "0");
-		}
-		switch_on(&denials[i], false);
+		switch_on(&denials[i], false, NULL);
 	}
 	configure("failslab", "ignore-gfp-wait", "N");
 	configure("fail_page_alloc", "ignore-gfp-wait", "N");
@@ -143,11 +179,13 @@ struct snapshot {
 	char modes[32];
 };
 
-static unsigned int module_references(void)
+static unsigned int module_references(const struct stage *stage)
 {
 	FILE *file = fopen("/sys/module/entitylock/refcnt", "re");
 	unsigned int count = 0;
 
+	if (!file && stage->unloaded)
+		return 0;
 	if (!file || fscanf(file, "%u", &count) != 1)
 		ksft_exit_fail_msg("the module's references cannot be read\n");
 	fclose(file);
@@ -215,7 +253,7 @@ static struct snapshot look(const struct stage *stage)
 	struct snapshot now = {
 		.fds = open_fds(),
 		.next_fd = next_fd(),
-		.references = module_references(),
+		.references = module_references(stage),
 	};
 
 	if (stage->domain >= 0)
@@ -325,6 +363,7 @@ static int break_name(struct stage *stage, const char *name)
 }
 
 static int do_claim(struct stage *stage);
+static int do_load(struct stage *stage);
 
 static void leave(struct stage *stage)
 {
@@ -335,6 +374,9 @@ static void leave(struct stage *stage)
 	if (stage->marked)
 		must(break_name(stage, "m"));
 	stage->marked = false;
+	if (stage->unloaded)
+		must(do_load(stage));
+	stage->unloaded = false;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);
@@ -349,16 +391,16 @@ static void open_domain(struct stage *stage)
 
 static void try(const struct verb *verb)
 {
-	struct stage stage = { -1, -1, -1, -1, { 0 }, false, false };
+	struct stage stage = { .domain = -1, .token = -1, .other = -1, .file = -1 };
 	struct sweep memory = { 0 }, user = { 0 };
 	struct sweep *results[] = { &memory, &user };
 	bool good = true;
 
 	verb->setup(&stage);
 	for (size_t i = 0; i < ARRAY_SIZE(denials) && good; i++) {
-		switch_on(&denials[i], true);
+		switch_on(&denials[i], true, stage.below);
 		good = sweep(verb, &stage, &denials[i], results[i]);
-		switch_on(&denials[i], false);
+		switch_on(&denials[i], false, NULL);
 	}
 	if (good && verb->allocates && !memory.failed) {
 		ksft_print_msg("%s: no allocation failed\n", verb->name);
@@ -383,6 +425,32 @@ static void try(const struct verb *verb)
 static void nothing(struct stage *stage)
 {
 	(void)stage;
+}
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "entitylock", O_NONBLOCK) ? -errno : 0;
+}
+
+static void unload_it(struct stage *stage, int ret)
+{
+	(void)stage;
+	(void)ret;
+	/* Whoever watches for new devices may have it open for a moment. */
+	if (!eventually(unload() == 0))
+		ksft_exit_fail_msg("the module cannot be unloaded\n");
+}
+
+static void unloaded(struct stage *stage)
+{
+	const char *path = getenv("ENTITYLOCK_KO");
+
+	stage->file = open(path ? path : "", O_RDONLY | O_CLOEXEC);
+	must(stage->file < 0 ? -errno : 0);
+	unload_it(stage, 0);
+	stage->unloaded = true;
+	/* What is denied before the module has begun is not denied to the module. */
+	stage->below = "do_one_initcall";
 }
 
 static void neighbours(struct stage *stage)
@@ -752,6 +820,11 @@ static int do_poll(struct stage *stage)
 	return ret < 0 ? -errno : ret;
 }
 
+static int do_load(struct stage *stage)
+{
+	return syscall(SYS_finit_module, stage->file, "", 0) ? -errno : 0;
+}
+
 /* What brings the stage back after a success. */
 
 static void close_it(struct stage *stage, int ret)
@@ -838,6 +911,7 @@ static void label_it(struct stage *stage, int ret)
 
 /* name, allocates, stage, verb, what undoes it */
 static const struct verb verbs[] = {
+	{ "load the module", true, unloaded, do_load, unload_it },
 	{ "open, the first", true, nothing, do_open, close_it },
 	{ "open, another", true, held_token, do_open, close_it },
 	{ "DOMAIN, CREATE", true, nothing, do_domain_create, close_it },

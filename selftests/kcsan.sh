@@ -18,8 +18,8 @@ if [ ! -d $parameters ]; then
 	echo "kcsan.sh: boot the debug-kcsan kernel" >&2
 	exit 1
 fi
-echo "${WATCH_EVERY:-400}" > $parameters/skip_watch
-echo "${DELAY:-400}" > $parameters/udelay_task
+echo "${WATCH_EVERY:-100}" > $parameters/skip_watch
+echo "${DELAY:-1000}" > $parameters/udelay_task
 
 [ $# -gt 0 ] || set -- cancel_race lease_race results_race fd_races handover fence gate \
 	lease_gate fifo churn sets poll_ends domain killstorm tracing_load stats listing \
@@ -28,6 +28,12 @@ status=0
 "$here/run.sh" "$@" || status=$?
 [ "$minutes" = 0 ] || "$here/torture.sh" "$minutes" || status=$?
 
+watched=$(sed -n 's/^setup_watchpoints: //p' /sys/kernel/debug/kcsan)
+echo "# $watched accesses of the module were watched"
+if [ "$watched" = 0 ]; then
+	echo "not ok kcsan: nothing was watched"
+	exit 1
+fi
 # Each once: the kernel tells of a race again after an hour only.
 dmesg | sed -n 's/.*BUG: KCSAN: //p' > /tmp/races
 sed 's/^/# /' /tmp/races
