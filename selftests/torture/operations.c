@@ -371,14 +371,20 @@ static void do_send(struct self *self, struct seat *seat)
 	int ret;
 
 	about_to_leave(seat);
+	/* Between the two a sibling would meddle with what is another process's. */
+	pthread_mutex_lock(&seat->lock);
 	ret = send_token(seat);
-	if (ret == -EAGAIN || out_of_memory(ret)) {
-		resumed(seat);
-		return;
+	if (!ret) {
+		close(seat->fd);
+		seat->fd = -1;
 	}
-	expect(self, seat, SEND, ret, 0);
-	exchange_fd(seat, -1);
-	seat->state = EMPTY;
+	pthread_mutex_unlock(&seat->lock);
+	if (ret)
+		resumed(seat);
+	else
+		seat->state = EMPTY;
+	if (ret != -EAGAIN && !out_of_memory(ret))
+		expect(self, seat, SEND, ret, 0);
 }
 
 /*
