@@ -10,6 +10,7 @@
 #include <linux/jhash.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "domain.h"
 #include "entity.h"
@@ -76,6 +77,24 @@ static void free_marked(void *ptr, void *arg)
 void el_entities_destroy(struct rhashtable *table)
 {
 	rhashtable_free_and_destroy(table, free_marked, NULL);
+}
+
+/**
+ * el_entities_settle - let what resizes a table come to its end, if it does before long
+ * @table: the table
+ *
+ * A walk goes through the old table and the new one, and meets twice what has been
+ * moved meanwhile.
+ *
+ * Context: may sleep.
+ */
+void el_entities_settle(struct rhashtable *table)
+{
+	int tries = 0;
+
+	/* A work that has more to do queues itself again. */
+	while (flush_work(&table->run_work) && ++tries < 4)
+		;
 }
 
 /* Idempotent; see the head of this file. */

@@ -60,6 +60,7 @@ struct el_entity {
 
 int el_entities_init(struct rhashtable *table);
 void el_entities_destroy(struct rhashtable *table);
+void el_entities_settle(struct rhashtable *table);
 struct el_entity *el_entity_get(struct el_domain *domain, const char *name, u8 len);
 struct el_entity *el_entity_find(struct el_domain *domain, const char *name, u8 len);
 void el_entity_inherit(struct el_entity *entity);

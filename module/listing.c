@@ -27,7 +27,7 @@
  * let in) or abandoned.  Operations wait at it, too, with their first mode.
  *
  * It is not a snapshot: an entity is shown as it is when its line is made.  While
- * the table is resized one may be shown twice, or not.
+ * so many come or go that the table is resized one may be shown twice, or not.
  */
 #include <linux/ctype.h>
 #include <linux/minmax.h>
@@ -317,6 +317,7 @@ static void *listing_start(struct seq_file *seq, loff_t *pos)
 
 	if (!*pos) {
 		el_listing_end(listing);
+		el_entities_settle(&listing->domain->table);
 		rhashtable_walk_enter(&listing->domain->table, &listing->iter);
 		listing->walking = true;
 	}

@@ -484,6 +484,21 @@ static long charged(const struct cgroup *group)
 	return bytes;
 }
 
+static void print_charges(const struct cgroup *group)
+{
+	unsigned long number;
+	char path[96], what[64];
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", group->path);
+	stat = fopen(path, "re");
+	while (stat && fscanf(stat, "%63s %lu", what, &number) == 2)
+		if (number)
+			printf("# %s %lu\n", what, number);
+	if (stat)
+		fclose(stat);
+}
+
 /* The least that is seen before long. */
 static long charged_at_rest(const struct cgroup *group)
 {
@@ -570,6 +585,7 @@ TEST_F(storm, L9_a_storm_of_kills)
 	}
 	EXPECT_TRUE(eventually((bytes = charged(&self->group)) <= before + rest)) {
 		TH_LOG("%ld bytes charged, %ld before", bytes, before);
+		print_charges(&self->group);
 	}
 	printf("# %ld bytes charged before, %ld after\n", before, bytes);
 	print_hits(self);

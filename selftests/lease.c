@@ -452,21 +452,22 @@ static void add_worker(struct workers *sum, const char *pid)
 {
 	unsigned long user, system;
 	char path[64], line[512];
+	bool worker = false;
 	long switches;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
 	file = fopen(path, "re");
-	if (file && fgets(line, sizeof(line), file) &&
-	    sscanf(line, "%*d (kworker/u%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-		   &user, &system) == 2)
-		sum->ticks += user + system;
-	else
-		path[0] = '\0';
+	if (file && fgets(line, sizeof(line), file) && strstr(line, "(kworker/u"))
+		/* What follows the name is a letter, and ten numbers before the ticks. */
+		worker = sscanf(strrchr(line, ')'),
+				") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+				&user, &system) == 2;
 	if (file)
 		fclose(file);
-	if (!path[0])
+	if (!worker)
 		return;
+	sum->ticks += user + system;
 	snprintf(path, sizeof(path), "/proc/%s/status", pid);
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* D5: read(2) on a domain fd lists entities, holders, waiters. */
+#include "domains.h"
 #include "harness.h"
 #include "owners.h"
 
@@ -346,15 +347,31 @@ TEST_F(entitylock, D5_partial_reads_make_the_same_text)
 	close(token);
 }
 
+/* How often a listing tells of each entity of numbered sets. */
+static unsigned int count_numbered(struct __test_metadata *_metadata, const char *text,
+				   unsigned char *seen, size_t count)
+{
+	unsigned int lines = 0;
+
+	memset(seen, 0, count);
+	for (const char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+		unsigned int number = strtoul(line, NULL, 10);
+
+		ASSERT_GT(count, number);
+		seen[number]++;
+		lines++;
+	}
+	return lines;
+}
+
 /* D5: every one of many entities has its line, once. */
 TEST_F(entitylock, D5_10000_entities)
 {
 	enum { TOKENS = 10 };
 	static struct numbered many;
 	static unsigned char seen[TOKENS * 1000];
-	unsigned int lines = 0;
 	int tokens[TOKENS];
-	char *text, *line;
+	char *text;
 
 	for (int i = 0; i < TOKENS; i++) {
 		numbered_set(&many, i * 1000, 1000, EXCLUSIVE);
@@ -363,19 +380,36 @@ TEST_F(entitylock, D5_10000_entities)
 	}
 	text = listing(65536);
 	ASSERT_NE(NULL, text);
-	for (line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
-		unsigned int number = strtoul(line, NULL, 10);
-
-		ASSERT_GT(sizeof(seen), number);
-		seen[number]++;
-		lines++;
-	}
-	EXPECT_EQ(sizeof(seen), lines);
+	EXPECT_EQ(sizeof(seen), count_numbered(_metadata, text, seen, sizeof(seen)));
 	for (size_t i = 0; i < sizeof(seen); i++)
 		EXPECT_EQ(1, seen[i]);
 	free(text);
 	for (int i = 0; i < TOKENS; i++)
 		close(tokens[i]);
+}
+
+/* D5: the same while there is more to be done to the table than to the set. */
+TEST_F(entitylock, D5_once_where_many_have_just_come)
+{
+	static struct numbered many;
+	unsigned char seen[ENTITYLOCK_SET_MAX];
+
+	numbered_set(&many, 0, ENTITYLOCK_SET_MAX, EXCLUSIVE);
+	for (int i = 0; i < 20; i++) {
+		int domain = domain_enter(NULL, PRIVATE, 0, O_RDWR);
+		int token = acquire_set(domain, many.set, ENTITYLOCK_SET_MAX, 0, NOWAIT);
+		char *text = listing_read(domain, 65536);
+
+		ASSERT_LE(0, token);
+		ASSERT_NE(NULL, text);
+		ASSERT_EQ(ENTITYLOCK_SET_MAX,
+			  count_numbered(_metadata, text, seen, ENTITYLOCK_SET_MAX));
+		for (size_t j = 0; j < ENTITYLOCK_SET_MAX; j++)
+			ASSERT_EQ(1, seen[j]);
+		free(text);
+		close(token);
+		close(domain);
+	}
 }
 
 static void *come_and_go(void *data)
