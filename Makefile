@@ -160,7 +160,7 @@ torture-prove: all
 KILLS ?= 2000
 
 killstorm: all selftests
-	@$(vm_run) --timeout 3600 --debug-opts -- $(O)/selftests/killstorm $(KILLS)
+	@$(vm_run) --timeout 14400 --debug-opts -- $(O)/selftests/killstorm $(KILLS)
 
 CALLS ?= 1000000
 fuzz = $(O)/selftests/fuzz

@@ -604,5 +604,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "killstorm [KILLS]: at least %zu\n", 3 * VICTIMS);
 		return 2;
 	}
-	return SELFTESTS_RUN(1, argv, test_seconds() + kills_wanted / 2);
+	return SELFTESTS_RUN(1, argv, test_seconds() +
+			     kills_wanted * (0.5 + speed_scale() / 8));
 }
