@@ -585,9 +585,9 @@ TEST_F(storm, L9_a_storm_of_kills)
 	}
 	EXPECT_TRUE(eventually((bytes = charged(&self->group)) <= before + rest)) {
 		TH_LOG("%ld bytes charged, %ld before", bytes, before);
-		print_charges(&self->group);
 	}
 	printf("# %ld bytes charged before, %ld after\n", before, bytes);
+	print_charges(&self->group);
 	print_hits(self);
 	for (size_t i = 0; i < ROLES; i++)
 		EXPECT_LT(0, hits_of_role(self, i));
