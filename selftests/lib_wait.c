@@ -85,6 +85,7 @@ TEST_F(entitylock, L3_granted_after_wait)
 
 TEST_F(entitylock, deadlines)
 {
+	__u64 begun = now();
 	struct {
 		__u64 deadline;
 		int error;
@@ -96,7 +97,6 @@ TEST_F(entitylock, deadlines)
 	struct entitylock_grant grant = { .fence = 77 };
 	int token = hold(self->domain, "x"), ret;
 	struct entitylock_options options;
-	__u64 begun = now();
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
