@@ -1035,8 +1035,8 @@ bool el_attempt_admit(struct el_token *token)
  * el_attempt_advance - carry an attempt on, if there is something to be done
  * @token: the token
  *
- * Context: the token's worker; the token may have ended, or do something else
- * than what it was queued for.
+ * Context: the token's worker, and BREAK, which is not over before what else the token
+ * held is free; the token may have ended, or do something else than what it was queued for.
  */
 void el_attempt_advance(struct el_token *token)
 {

@@ -15,6 +15,7 @@
 
 #include "acquire.h"
 #include "args.h"
+#include "attempt.h"
 #include "device.h"
 #include "domain.h"
 #include "entity.h"
@@ -175,7 +176,7 @@ static int break_entity(struct el_domain *domain, const struct entitylock_break 
 	entity = el_entity_find(domain, name, args->name_len);
 	if (!entity)
 		return args->fence ? -ESTALE : -ENOENT;
-	ret = el_entity_break(domain, entity, args->fence);
+	ret = el_entity_break(domain, entity, args->fence, el_attempt_advance);
 	el_entity_put(domain, entity);
 	return ret;
 }

@@ -408,26 +408,41 @@ bool el_hold_drop_mark(struct el_hold *hold)
 	return drop_mark(hold->token->domain, hold->entity);
 }
 
+/* Under no lock: what else they held, and their part in the gate's count, is free now. */
+static u32 see_off(struct el_token **lost, u32 count, void (*end_token)(struct el_token *token))
+{
+	while (count) {
+		end_token(lost[--count]);
+		el_token_put(lost[count]);
+		cond_resched();
+	}
+	return 0;
+}
+
 /**
  * el_entity_break - take an entity from its holders
  * @domain: its domain
  * @entity: the entity; the caller has a reference
  * @fence: from the one of this number only, 0 = from all
+ * @end_token: ends what else a token held that is LOST now
  *
  * Holders are looked at from the front, and those that stay go to the end, so
  * that the lock can be let go between two batches.  Those who come meanwhile
  * may keep what they are granted.
  *
+ * Context: may sleep.
  * Return: 0, also where nobody holds it but a mark was dropped; -ESTALE if no
  * holder carries @fence; -ENOENT.
  */
-int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fence)
+int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fence,
+		    void (*end_token)(struct el_token *token))
 {
 	struct el_queue *queue = &entity->queue;
+	struct el_token *lost[EL_BATCH + 1];	/* and the one that came to the front */
 	struct el_hold *hold;
 	bool broken = false, again = false, gone;
 	enum el_loss loss;
-	u32 left;
+	u32 left, nr_lost = 0;
 
 	spin_lock(&entity->lock);
 	for (left = queue->nr_holders; left && queue->nr_holders; left--) {
@@ -436,10 +451,13 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 		gone = READ_ONCE(hold->token->state) == ENTITYLOCK_LOST;
 		loss = el_token_lose(hold->token, fence, hold);
 		broken |= loss != EL_KEPT && !gone;
-		if (loss == EL_LOST)
+		if (loss == EL_LOST) {
+			lost[nr_lost++] = hold->token;
+			el_token_get(hold->token);
 			end(hold, EL_VANISHED);
-		else
+		} else {
 			list_move_tail(&hold->link, &queue->holders);
+		}
 		if (again && hold->waiting) {
 			/* It asked to be exclusive meanwhile, and so came to the front. */
 			again = false;
@@ -447,12 +465,14 @@ int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fenc
 		} else if (left % EL_BATCH == 0) {
 			again = true;
 			spin_unlock(&entity->lock);
+			nr_lost = see_off(lost, nr_lost, end_token);
 			cond_resched();
 			spin_lock(&entity->lock);
 		}
 	}
 	grant_waiters(domain, entity);
 	spin_unlock(&entity->lock);
+	see_off(lost, nr_lost, end_token);
 
 	if (broken)
 		return 0;

@@ -23,6 +23,7 @@ void el_hold_see(struct el_hold *hold, u64 version);
 bool el_hold_drop_mark(struct el_hold *hold);
 void el_entity_grant_next(struct el_domain *domain, struct el_entity *entity);
 void el_entity_grant(struct el_domain *domain, struct el_entity *entity);
-int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fence);
+int el_entity_break(struct el_domain *domain, struct el_entity *entity, u64 fence,
+		    void (*end_token)(struct el_token *token));
 
 #endif /* EL_HOLD_H */

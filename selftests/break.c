@@ -187,6 +187,33 @@ TEST_F(owners, L5_a_broken_operation_is_counted_out)
 	close(holder);
 }
 
+/* L4, L5: as for an entity, so for the gate: those who are LOST are gone. */
+TEST_F(owners, L4_the_gate_is_free_of_the_broken_at_once)
+{
+	enum { COUNT = 150 };
+	static struct numbered many;
+	int holders[COUNT];
+
+	raise_fd_limit(COUNT + 100);
+	numbered_set(&many, 0, ENTITYLOCK_SET_MAX, EXCLUSIVE);
+	for (unsigned int round = 0; round < scaled(20, 3); round++) {
+		int holder = acquire_set(self->domain, many.set, ENTITYLOCK_SET_MAX, 0, NOWAIT);
+
+		ASSERT_LE(0, holder);
+		ASSERT_EQ(0, break_entity(self->domain, many.names[0], 0));
+		ASSERT_EQ(0, try_gate(self->domain));
+		close(holder);
+		for (int i = 0; i < COUNT; i++) {
+			holders[i] = share(self->domain, "a");
+			ASSERT_LE(0, holders[i]);
+		}
+		ASSERT_EQ(0, break_entity(self->domain, "a", 0));
+		ASSERT_EQ(0, try_gate(self->domain));
+		for (int i = 0; i < COUNT; i++)
+			close(holders[i]);
+	}
+}
+
 /* D3: nobody holds it, and no mark: ENOENT; there never was such a grant: ESTALE. */
 TEST_F(owners, D3_nothing_to_break)
 {
