@@ -476,7 +476,7 @@ static long charged(const struct cgroup *group)
 	char path[96];
 	long bytes;
 
-	write_file(DROP_CACHES, "1");
+	write_file(DROP_CACHES, "3");
 	group_write(group, "memory.high", "0");
 	snprintf(path, sizeof(path), "%s/memory.current", group->path);
 	bytes = file_number(path);
