@@ -8,6 +8,7 @@
  * table at the end counts.  A process has one token at a time, or does not wait
  * without end, so that they cannot deadlock among themselves.
  */
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -467,15 +468,28 @@ static long cache_objects(const char *cache)
 
 #define DROP_CACHES	"/proc/sys/vm/drop_caches"
 
+/* Up to some 60 objects of a size, which kfree_rcu() was called for, a CPU keeps charged. */
+static void shrink_caches(void)
+{
+	glob_t caches;
+
+	if (glob(SLABS "kmalloc-*/shrink", 0, NULL, &caches))
+		return;
+	for (size_t i = 0; i < caches.gl_pathc; i++)
+		write_file(caches.gl_pathv[i], "1");
+	globfree(&caches);
+}
+
 /*
  * What is charged, without what may be reclaimed and what each CPU keeps for later: its
- * stock, and pages that it has not put on their list yet, be their owner dead.
+ * stock, pages that it has not put on their list yet, be their owner dead, and objects.
  */
 static long charged(const struct cgroup *group)
 {
 	char path[96];
 	long bytes;
 
+	shrink_caches();
 	write_file(DROP_CACHES, "3");
 	group_write(group, "memory.high", "0");
 	snprintf(path, sizeof(path), "%s/memory.current", group->path);
