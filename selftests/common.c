@@ -382,6 +382,14 @@ static ssize_t read_file(const char *path, char *text, size_t size)
 	return len;
 }
 
+bool file_says(const char *path, const char *line)
+{
+	char text[256];
+
+	return read_file(path, text, sizeof(text)) > 0 &&
+	       !strncmp(text, line, strlen(line)) && !strcmp(text + strlen(line), "\n");
+}
+
 long task_syscall(pid_t tid)
 {
 	char path[64], text[256];

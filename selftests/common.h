@@ -247,6 +247,8 @@ void pin_to_cpu(unsigned int cpu);
 unsigned int cpus(void);
 /* Write a file of the kernel's: 0 or -errno. */
 int write_file(const char *path, const char *text);
+/* Is this line all that is in it? */
+bool file_says(const char *path, const char *line);
 /* Freeze all tasks for some seconds as suspend does, and thaw them. */
 int freeze_and_thaw(void);
 /* Allow as many fds as the kernel does. */

@@ -147,6 +147,31 @@ TEST_F(entitylock, D5_shared_holders)
 	close(second);
 }
 
+/* D5: one that waits to be exclusive where it shares is the first who waits. */
+TEST_F(entitylock, D5_upgrader_before_the_queue)
+{
+	int other = share(self->domain, "a"), token = share(self->domain, "a");
+	int behind = await(self->domain, "a");
+	char expect[64];
+	struct row row;
+
+	ASSERT_LE(0, other);
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, behind);
+	ASSERT_EQ(0, token_convert(token, EXCLUSIVE, ENTITYLOCK_ASYNC, FOREVER));
+	ASSERT_TRUE(listing_find("a", &row));
+	EXPECT_EQ(2, row.holders);
+	EXPECT_EQ(2, row.waiters);
+	snprintf(expect, sizeof(expect), "%llu:x:%d:", token_info(token).id, getpid());
+	EXPECT_TRUE(strstr(row.waiter, expect) == row.waiter);
+	snprintf(expect, sizeof(expect), ",%llu:x:%d:", token_info(behind).id, getpid());
+	EXPECT_NE(NULL, strstr(row.waiter, expect));
+	close(other);
+	EXPECT_TRUE(becomes(token, ENTITYLOCK_HELD));
+	close(token);
+	close(behind);
+}
+
 /* D5: bytes outside printable ASCII, space, # and backslash as \xHH. */
 TEST_F(entitylock, D5_every_byte_of_a_name_is_escaped)
 {

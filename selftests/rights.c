@@ -276,6 +276,7 @@ TEST_F(users, D2_mode_of_the_default_domain)
 		pid_t pid;
 
 		ASSERT_EQ(0, write_file(PARAMETERS "default_mode", rows[i].mode));
+		EXPECT_TRUE(file_says(PARAMETERS "default_mode", rows[i].mode));
 		pid = spawn();
 		if (!pid) {
 			int fd;

@@ -157,7 +157,9 @@ TEST_F(stats, STATS_hold_times)
 	ASSERT_LE(0, token);
 	EXPECT_EQ(0, unlock(token));
 	EXPECT_EQ(~0UL, number(self->domain, "holds"));
+	EXPECT_TRUE(file_says(PARAMETERS "hold_times", "N"));
 	ASSERT_EQ(0, write_file(PARAMETERS "hold_times", "1"));
+	EXPECT_TRUE(file_says(PARAMETERS "hold_times", "Y"));
 	EXPECT_STREQ("", fdinfo_value(self->domain, "holds"));
 	EXPECT_EQ(0, token_lock(token, 0, NOWAIT));
 	usleep(50000);

@@ -347,6 +347,19 @@ TEST_F(tracing, TRACE_blocked)
 	EXPECT_NUMBER(token_info(gate).id, "holder");
 	EXPECT_VALUE("-110", "result");
 	close(gate);
+
+	/* Behind a request for it that waits itself. */
+	holder = hold(self->ground.domain, "a");
+	gate = acquire_gate(self->ground.domain, ENTITYLOCK_ASYNC, FOREVER);
+	ASSERT_LE(0, holder);
+	ASSERT_LE(0, gate);
+	call_lock(&call, token, in_ms(20));
+	EXPECT_EQ(-ETIMEDOUT, call_result(&call));
+	ASSERT_TRUE(find(self->instance, "blocked", "tid", call.tid, event, sizeof(event)));
+	EXPECT_VALUE("gate", "cause");
+	EXPECT_NUMBER(token_info(gate).id, "holder");
+	close(gate);
+	close(holder);
 	close(token);
 }
 
