@@ -563,6 +563,18 @@ static unsigned int hits_in_phase(const FIXTURE_DATA(storm) *storm, enum phase p
 	return sum;
 }
 
+/* Has each role been killed, and in each phase but between two verbs? */
+static bool all_hit(const FIXTURE_DATA(storm) *storm)
+{
+	for (size_t i = 0; i < ROLES; i++)
+		if (!hits_of_role(storm, i))
+			return false;
+	for (enum phase phase = ASKING; phase < PHASES; phase++)
+		if (!hits_in_phase(storm, phase))
+			return false;
+	return true;
+}
+
 /* L9, L4, V4, D4: whatever they were at: what they held is free, and nothing of them stays. */
 TEST_F(storm, L9_a_storm_of_kills)
 {
@@ -586,6 +598,9 @@ TEST_F(storm, L9_a_storm_of_kills)
 	ASSERT_LE(0, before);
 
 	ASSERT_TRUE(storm_rages(self, kills_wanted - self->kills));
+	/* Where few are killed, chance may want some more. */
+	for (unsigned int i = 0; i < 20 && !all_hit(self); i++)
+		ASSERT_TRUE(storm_rages(self, 2 * VICTIMS));
 	drain(self);
 	begin = now();
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -607,10 +622,7 @@ TEST_F(storm, L9_a_storm_of_kills)
 	}
 	printf("# %ld bytes charged before, %ld after\n", before, bytes);
 	print_hits(self);
-	for (size_t i = 0; i < ROLES; i++)
-		EXPECT_LT(0, hits_of_role(self, i));
-	for (enum phase phase = ASKING; phase < PHASES; phase++)
-		EXPECT_LT(0, hits_in_phase(self, phase));
+	EXPECT_TRUE(all_hit(self));
 }
 
 SELFTESTS_IN_ORDER

@@ -16,7 +16,7 @@ struct load {
 	int domain;
 	unsigned int seed;
 	atomic_bool *stop;
-	unsigned int turns;
+	atomic_uint turns;
 	pthread_t thread;
 };
 
@@ -115,13 +115,15 @@ static bool drop_marks(int domain)
 
 TEST_F(tracing_load, TRACE_read_under_load)
 {
-	struct load loads[4];
+	struct load loads[4] = { 0 };
 	atomic_bool stop = false;
 	unsigned int bad = 0;
 
 	ASSERT_EQ(0, trace_write(self->instance, "events/entitylock/enable", "1"));
 	for (size_t i = 0; i < ARRAY_SIZE(loads); i++) {
-		loads[i] = (struct load){ .domain = self->domain, .seed = i + 1, .stop = &stop };
+		loads[i].domain = self->domain;
+		loads[i].seed = i + 1;
+		loads[i].stop = &stop;
 		ASSERT_EQ(0, pthread_create(&loads[i].thread, NULL, load_thread, &loads[i]));
 	}
 	for (unsigned int i = 0; i < scaled(6, 2); i++) {
@@ -129,11 +131,11 @@ TEST_F(tracing_load, TRACE_read_under_load)
 		if (i % 2)
 			EXPECT_EQ(0, trace_write(self->instance, "trace", ""));
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(loads); i++)
+		EXPECT_TRUE(eventually(loads[i].turns));
 	stop = true;
-	for (size_t i = 0; i < ARRAY_SIZE(loads); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(loads); i++)
 		pthread_join(loads[i].thread, NULL);
-		EXPECT_LT(0, loads[i].turns);
-	}
 	EXPECT_EQ(0, bad);
 	/* What was parked lives until its lease ends, and leaves a mark then. */
 	EXPECT_TRUE(eventually(drop_marks(self->domain)));
