@@ -111,18 +111,18 @@ bench: all
 	@selftests/bench/report.sh $(bench_csv)
 
 native_csv = $(O)/bench/native-$(KERNEL)$(if $(ICOUNT),-icount).csv
-native_vm = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) $(if $(ICOUNT),--icount) \
-	--no-module --log native
+native_vm = scripts/vm.sh --kernel $(KERNEL) --timeout $(TIMEOUT) $(if $(ICOUNT),--icount) --no-module
 
-# The module's own code, by a module that calls it; then an idle gate where there could be
-# more CPUs.
+# The module's own code, by a module that calls it, at this machine's speed unless it is
+# instructions that are counted; then an idle gate where there are, or could be, more CPUs.
+bench-native: KERNEL := $(if $(ICOUNT),6.1,uml)
 bench-native: TIMEOUT := 1200
 bench-native: setup
 	@scripts/setup.sh bench
 	@scripts/module.sh --out $(O)/bench/native/$(KERNEL) $(KERNEL) EL_NATIVE=1
 	@MEM=$(or $(MEM),3G) $(native_vm) -- selftests/bench/native.sh > $(native_csv)
 	@for cpus in 1 4 16; do \
-		$(native_vm) --append possible_cpus=$$cpus -- \
+		$(if $(filter uml,$(KERNEL)),CPUS=$$cpus) $(native_vm) --append possible_cpus=$$cpus -- \
 			selftests/bench/native.sh subjects=calls entities=0 | \
 			grep gate >> $(native_csv) || exit; \
 	done
@@ -262,7 +262,8 @@ help:
 #? make vm CMD='...'    a shell command in a virtual machine, the module loaded
 #? make bench           what the calls cost, beside their peers; kept in build/bench/
 #?                      (ICOUNT=1: in instructions; ROWS='calls release': those groups)
-#? make bench-native    the same of the module's own code, without system calls
+#? make bench-native    the same of the module's own code, without system calls, at this
+#?                      machine's own speed (user-mode Linux); ICOUNT=1: instructions, on 6.1
 #? make offline         rows of a database, edited in four ways: what each costs; in build/offline/
 #?                      (SMALL=1: a minute, where the whole takes 6)
 #? make torture         random verbs from many processes (MINUTES=10 ARGS='--seed N
@@ -285,6 +286,6 @@ help:
 #? make clean
 #?
 #? KERNEL=  the kernel to build for and to boot: 6.1 (default), 6.1-rt, 6.12, 6.12-rt,
-#?          6.12-arm64, 7.2, debug, debug-gcov, debug-kcsan
+#?          6.12-arm64, 7.2, debug, debug-gcov, debug-kcsan, uml
 #? TIMEOUT= seconds until a virtual machine is killed (600); APPEND= kernel arguments;
 #? MEM=, CPUS= its size (2G, 2); W=1 warnings and C=1 sparse in the module's build.

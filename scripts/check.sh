@@ -139,6 +139,18 @@ check_shellcheck()
 		silent xargs shellcheck -x --exclude=SC2016,SC2317 --source-path="$top"
 }
 
+# What the Makefile says to vm.sh, vm.sh understands.
+check_options()
+{
+	sed -e ':join' -e '/\\$/ { N; s/\\\n//; b join' -e '}' Makefile |
+		sed -n -e '/scripts\/vm\.sh\|(vm_run)\|(native_vm)/ { s/ -- .*//; p' -e '}' |
+		grep -o -e ' --[a-z][a-z-]*' | sort -u | while read -r option; do
+			grep -q -e "^	$option)" scripts/vm.sh || echo "vm.sh has no $option"
+		done > "$out/unknown"
+	cat "$out/unknown"
+	[ ! -s "$out/unknown" ]
+}
+
 # The layout of the structs is what userspace compiled against.
 check_layout()
 {
@@ -230,8 +242,8 @@ check_models()
 }
 
 [ $# -gt 0 ] || set -- style_module style_trace style_compat style_uapi style_userspace \
-	style_selftests build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck layout rules \
-	man symbols packaging models
+	style_selftests build_6_1 build_6_12 build_7_2 coccinelle analyzer shellcheck options layout \
+	rules man symbols packaging models
 passed=0 failed=0
 for check; do
 	if ("check_$check") > "$out/result" 2>&1; then
