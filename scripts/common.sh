@@ -18,12 +18,12 @@ die()
 	exit 125
 }
 
-# kernel_dir NAME: where a kernel's release, image (vmlinux or bzImage) and build
+# kernel_dir NAME: where a kernel's release, image (vmlinux, bzImage, linux) and build
 # (the tree to build modules against) are; of a packaged one also its modules.
 kernel_dir()
 {
 	case $1 in
-	debug*)	echo "$cache/$1" ;;
+	debug* | uml)	echo "$cache/$1" ;;
 	*)	echo "$cache/kernels/$1" ;;
 	esac
 }

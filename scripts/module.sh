@@ -35,6 +35,10 @@ while read -r file; do
 	ln -s "$top/$file" "$out/$file"
 done
 
+case $kernel in
+uml)	set -- ARCH=um "$@" ;;
+esac
+
 # No BTF: it wants a vmlinux, which headers do not have, and says so each time.
 set -- M="$out" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
 kdir=$(readlink -f "$kdir")

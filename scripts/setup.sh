@@ -8,6 +8,7 @@
 #                 6.12-arm64 (with what its programs are built with)
 #   source        the newest kernel source
 #   debug         the sanitised kernel; debug-NAME: with scripts/debug-NAME.config
+#   uml           user-mode Linux, for what needs the machine's own speed
 #   check         what "make check" needs
 #   bench         what "make bench" needs, beside offline's server
 #   offline       what "make offline" needs: a database server, and a cluster for it
@@ -381,11 +382,11 @@ part()
 		a_kernel 6.12-arm64 kernel_arm64 6.12 ;;
 	kernel-7.2)	a_kernel 7.2 kernel_sid ;;
 	source)		once "$cache/source/linux-source.tar.xz" source_newest ;;
-	debug | debug-*)
+	debug | debug-* | uml)
 		# shellcheck disable=SC2086
 		packages $debug_packages
-		"$top/scripts/debug-kernel.sh" "$1" ;;
-	kernel-debug*)	part "${1#kernel-}" ;;
+		"$top/scripts/build-kernel.sh" "$1" ;;
+	kernel-debug* | kernel-uml)	part "${1#kernel-}" ;;
 	check)
 		# shellcheck disable=SC2086
 		packages $check_packages

@@ -80,4 +80,6 @@ while [ -e /sys/module/entitylock ] && ! rmmod entitylock 2>> /run/vm/err; do
 done
 
 echo $status > /run/vm/status
+# User-mode Linux would begin anew.
+[ -z "${hostfs_run:-}" ] || poweroff -f
 reboot -f

@@ -2,8 +2,8 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: GPL-2.0
 #
-# First program of the virtual machine: the host's root, read-only over 9p,
-# under an overlay in memory; the run's own folder on /run/vm.  A host of another
+# First program of the virtual machine: the host's root, read-only over 9p (user-mode
+# Linux: hostfs), under an overlay in memory; the run's own folder on /run/vm.  A host of another
 # architecture is not under the root but on /run/root, and the root is busybox
 # and the libraries for this one.
 #
@@ -17,8 +17,14 @@ mount -t proc proc /proc
 for module in $(cat /modules); do
 	insmod "$module" || exit
 done
-mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=512000,cache=loose host /host || exit
-mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 run /vm || exit
+# From the kernel's command line, where the host's files have their own names.
+if [ -n "${hostfs_run:-}" ]; then
+	mount -t hostfs -o ro host /host || exit
+	mount -t hostfs -o "$hostfs_run" run /vm || exit
+else
+	mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=512000,cache=loose host /host || exit
+	mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 run /vm || exit
+fi
 . /vm/env
 if [ -n "$libc" ]; then
 	mount -t tmpfs root /root

@@ -4,7 +4,7 @@
 # vm.sh [OPTION ...] -- COMMAND: run a shell command as root in a virtual machine
 #
 #   --kernel NAME    6.1 (default), 6.1-rt, 6.12, 6.12-rt, 6.12-arm64, 7.2, debug,
-#                    debug-gcov or debug-kcsan
+#                    debug-gcov, debug-kcsan, or uml
 #   --timeout N      seconds until the machine is killed (600)
 #   --append ARGS    more kernel arguments
 #   --debug-opts     what a stock kernel has to find memory faults, switched on
@@ -17,7 +17,9 @@
 # the command writes is gone afterwards.  The module is loaded, library and
 # command are on the path, the directory is this tree.  MEM=2G, CPUS=2 and
 # every ENTITYLOCK_* variable are passed on.  On arm64, whose programs are not
-# those of this host, the root is busybox, this tree, and the C library.
+# those of this host, the root is busybox, this tree, and the C library.  "uml" is no
+# machine but a program: its kernel's own code has this machine's speed, its system
+# calls are slow.
 #
 # The exit status is the command's; 124: the time was up; 125: the machine
 # failed, or the command succeeded but the kernel log, kept in
@@ -88,6 +90,7 @@ probe_kvm()
 # Of two at a time the second waits for what the first finds out.
 find_accel()
 {
+	[ "$kernel" != uml ] || return 0
 	[ -w /dev/kvm ] || { echo tcg; return; }
 	[ $arch = x86_64 ] || { echo tcg; return; }
 	verdict=$cache/accel-$(uname -r)
@@ -160,22 +163,42 @@ fi
 
 # Emulated CPUs share one time stamp counter, and stall when this machine is
 # busy: that is no lock-up.
-[ $arch != x86_64 ] || append="tsc=reliable $append"
-append="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $append"
+case $kernel in
+*-arm64 | uml)	;;
+*)	append="tsc=reliable $append" ;;
+esac
+[ "$kernel" = uml ] || append="watchdog_thresh=60 $append"
+append="rcupdate.rcu_cpu_stall_timeout=120 $append"
+
+# The host's files are another's there, by another way: see vm-initramfs.sh.  Its console
+# is its output, but must not be a file.
+output=$run/qemu
+if [ "$kernel" = uml ]; then
+	[ -z "$icount" ] || die "no instructions are counted in user-mode Linux"
+	output=$run/console
+	mkfifo "$output"
+	cat "$output" > "$run/log" &
+	# shellcheck disable=SC2086  # several
+	set -- "$dir/linux" seccomp=on "ncpus=${CPUS:-2}" "mem=${MEM:-2G}" \
+		"initrd=$run/initramfs" "hostfs_run=$run" con=null con0=null,fd:1 \
+		ignore_loglevel panic=-1 $append
+else
+	set -- "qemu-system-$arch" \
+		-M "$machine" \
+		-accel "$([ "$accel" = tcg ] && echo tcg,thread=multi || echo "$accel")" \
+		${icount:+-icount shift=0,sleep=off} \
+		-cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
+		-nodefaults -no-user-config -no-reboot -display none -serial "file:$run/log" \
+		-kernel "$dir/$image" -initrd "$run/initramfs" \
+		-append "console=$console ignore_loglevel mitigations=off panic=-1 reboot=t $append" \
+		-fsdev local,id=host,path=/,readonly=on,multidevs=remap,security_model=none \
+		-device "virtio-9p-$bus,fsdev=host,mount_tag=host" \
+		-fsdev "local,id=run,path=$run,security_model=none" \
+		-device "virtio-9p-$bus,fsdev=run,mount_tag=run"
+fi
 
 # Its own death signal: also if this script is killed, nothing is left running.
-setpriv --pdeathsig TERM timeout -k 5 "$seconds" "qemu-system-$arch" \
-	-M "$machine" -accel "$([ "$accel" = tcg ] && echo tcg,thread=multi || echo "$accel")" \
-	${icount:+-icount shift=0,sleep=off} \
-	-cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
-	-nodefaults -no-user-config -no-reboot -display none -serial "file:$run/log" \
-	-kernel "$dir/$image" -initrd "$run/initramfs" \
-	-append "console=$console ignore_loglevel mitigations=off panic=-1 reboot=t $append" \
-	-fsdev local,id=host,path=/,readonly=on,multidevs=remap,security_model=none \
-	-device "virtio-9p-$bus,fsdev=host,mount_tag=host" \
-	-fsdev "local,id=run,path=$run,security_model=none" \
-	-device "virtio-9p-$bus,fsdev=run,mount_tag=run" \
-	< /dev/null > "$run/qemu" 2>&1 &
+setpriv --pdeathsig TERM timeout -k 5 "$seconds" "$@" < /dev/null > "$output" 2>&1 &
 qemu=$!
 tail -s 0.1 --pid=$qemu -n +1 -f "$run/out" &
 tail_out=$!
@@ -203,7 +226,7 @@ elif [ $status = 124 ]; then
 	tail -n 5 "$log" >&2
 	say "killed after $seconds s"
 else
-	cat "$run/qemu" >&2
+	[ ! -e "$run/qemu" ] || cat "$run/qemu" >&2
 	[ -n "$complaint" ] || tail -n 20 "$log" >&2
 	say "the machine died"
 	status=125

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# debug-kernel.sh [VARIANT]: build a kernel that looks for faults
+# build-kernel.sh [VARIANT]: build a kernel of our own
 #
-# VARIANT is debug (the default), or debug-NAME, which lays debug-NAME.config
-# over debug.config; its lines "# make: ..." are arguments of the kernel's make.
-# Made from the newest linux-source, kept in the cache: bzImage, config, release,
-# and build, the tree to build modules against.
+# VARIANT is debug (the default), which looks for faults, or debug-NAME, which lays
+# debug-NAME.config over debug.config, or uml, which is a program of this machine.
+# A fragment's lines "# make: ..." are arguments of the kernel's make, "# arch: um" is
+# its architecture.
+# Made from the newest linux-source, kept in the cache: bzImage or linux, config,
+# release, and build, the tree to build modules against.
 # Does nothing, and says nothing, while the fragments are as they were.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -14,8 +16,12 @@ set -euo pipefail
 
 variant=${1:-debug}
 dir=$(kernel_dir "$variant")
-fragments=("$top/scripts/debug.config")
-[ "$variant" = debug ] || fragments+=("$top/scripts/$variant.config")
+case $variant in
+debug-*)	fragments=("$top/scripts/debug.config" "$top/scripts/$variant.config") ;;
+*)	fragments=("$top/scripts/$variant.config") ;;
+esac
+arch=$(sed -n 's/^# arch: //p' "${fragments[@]}")
+arch=${arch:-x86_64}
 
 # missing_options CONFIG: lines of the fragments that CONFIG does not have; of
 # two lines for one option the later counts
@@ -42,6 +48,57 @@ know_apic_timer()
 	grep -q '^unsigned int lapic_timer_period = 1000000000 / HZ;' "$1" || die "$1 has changed"
 }
 
+# keep_ipis DIR: with several CPUs user-mode Linux makes a system call whenever it disables
+# interrupts, or enables them.  Let it mark what comes meanwhile, as it does with its other
+# interrupts, so that its own code has the machine's speed.
+keep_ipis()
+{
+	! grep -q '^static void deliver_ipis(void)$' "$1/smp.c" || return 0
+	sed -i -e '/^static void __local_ipi_set(int enable)$/i\
+__thread unsigned int pending_ipis;\
+static void deliver_ipis(void);\
+' -e 's/^\t__local_ipi_set(1);$/\tdeliver_ipis();/' -e '/^\t__local_ipi_set(0);$/d' \
+	-e '/^\tsigaddset(&data->sigset, IPI_SIGNAL);$/d' \
+	-e '/^static void ipi_sig_handler/,/^}/ {
+		s/^\tint save_errno = errno;$/&\
+\
+\tif (!signals_enabled) {\
+\t\tpending_ipis |= 1U << si->si_value.sival_int;\
+\t\treturn;\
+\t}/
+	}' "$1/smp.c"
+	# Nor is it blocked where a CPU looks for what has come, and sleeps.
+	sed -i -e '/^void os_idle_sleep(void)$/i\
+extern __thread unsigned int pending_ipis;\
+' -e '/^void os_idle_sleep(void)$/,/^}/ {
+		s/^\tsigaddset(&set, SIGALRM);$/&\n\tsigaddset(\&set, IPI_SIGNAL);/
+		s/!timer_alarm_pending())$/!pending_ipis \&\& &/
+	}' "$1/time.c"
+	[ "$(grep -c 'pending_ipis\|deliver_ipis\|, IPI_SIGNAL);' "$1/smp.c" "$1/time.c" |
+		cut -d : -f 2 | xargs)" = '5 4' ] || die "$1 has changed"
+	cat >> "$1/smp.c" << 'EOF'
+
+static void deliver_ipis(void)
+{
+	unsigned int vectors, vector;
+
+	while (pending_ipis) {
+		__local_ipi_set(0);
+		vectors = pending_ipis;
+		pending_ipis = 0;
+		signals_enabled = 0;
+		um_trace_signals_off();
+		for (vector = 0; vectors >> vector; vector++)
+			if (vectors >> vector & 1)
+				uml_ipi_handler(vector);
+		um_trace_signals_on();
+		signals_enabled = 1;
+		__local_ipi_set(1);
+	}
+}
+EOF
+}
+
 stamp=$(cat "${fragments[@]}" | sha256sum)
 is_built()
 {
@@ -50,7 +107,7 @@ is_built()
 
 ! is_built || exit 0
 mkdir -p "$dir"
-exec 9> "$cache/lock.debug-kernel"
+exec 9> "$cache/lock.build-kernel"
 flock 9
 ! is_built || exit 0
 rm -f "$dir/stamp"
@@ -68,15 +125,17 @@ if [ ! -d "$source" ]; then
 	mv "$unpacked" "$source"
 fi
 
+[ "$arch" != um ] || keep_ipis "$source/arch/um/os-Linux"
+
 # What the options of a variant do not touch, it need not compile.
 debug=$(kernel_dir debug)
 reused=
-if [ ! -d "$dir/build" ] && [ -e "$debug/stamp" ]; then
+if [ ! -d "$dir/build" ] && [ -e "$debug/stamp" ] && [ "$arch" = x86_64 ]; then
 	cp -a "$debug/build" "$dir/"
 	reused=1
 fi
 
-make=(nice make -C "$source" O="$dir/build" ARCH=x86_64)
+make=(nice make -C "$source" O="$dir/build" ARCH="$arch")
 cat "${fragments[@]}" > "$dir/fragment"
 KCONFIG_ALLCONFIG=$dir/fragment "${make[@]}" -s allnoconfig
 missing=$(missing_options "$dir/build/.config")
@@ -89,13 +148,17 @@ if [ -n "$reused" ]; then
 fi
 
 mapfile -t arguments < <(sed -n 's/^# make: //p' "${fragments[@]}" | tr ' ' '\n')
-say "building kernel $variant (15 minutes on 2 cores), log in $dir/log"
+say "building kernel $variant (up to 15 minutes on 2 cores), log in $dir/log"
 "${make[@]}" -j"$(nproc)" "${arguments[@]}" all 2>&1 | tee "$dir/log" |
 	awk '/^  (AS|CC) / && ++n % 200 == 0 { print "\t" n " files compiled"; fflush() }' >&2 ||
 	die "failed:"$'\n'"$(tail -n 20 "$dir/log")"
 
-cc -O2 -o "$dir/tsc-khz" "$top/scripts/tsc-khz.c"
-cp "$dir/build/arch/x86/boot/bzImage" "$dir/bzImage"
+if [ "$arch" = um ]; then
+	cp "$dir/build/linux" "$dir/"
+else
+	cc -O2 -o "$dir/tsc-khz" "$top/scripts/tsc-khz.c"
+	cp "$dir/build/arch/x86/boot/bzImage" "$dir/"
+fi
 cp "$dir/build/.config" "$dir/config"
 cp "$dir/build/include/config/kernel.release" "$dir/release"
 echo "$stamp" > "$dir/stamp"
