@@ -51,13 +51,13 @@ struct el_domain_id {
 
 /**
  * struct el_domain - a space of names, with one gate
- * @table: entities by name.
  * @seed: key of the names' hash; constant.
- * @gate: the gate.
- * @leases: leased holders.
- * @stats: what has happened in it, per CPU.
+ * @stats: what has happened in it, per CPU; constant.
+ * @table: entities by name.
  * @refs: references: domain fds, tokens, @work while it is queued or runs.  A
  *	domain without any is dormant if there are marks in it, otherwise gone.
+ * @gate: the gate.
+ * @leases: leased holders.
  * @notices: entities that the worker shall see to, newest first; each holds a
  *	reference to itself.
  * @work: sees to @notices, tells the gate's watchers, and admits operations
@@ -72,14 +72,18 @@ struct el_domain_id {
  * @group: whom the next three are for.
  * @name_len: bytes of the name.
  * @name: the name, without a terminator.
+ *
+ * What all verbs read is in other cache lines than what some write: the number of
+ * entities and @refs, which ACQUIRE and close do, share one.
  */
 struct el_domain {
-	struct rhashtable table;
 	u32 seed;
+	struct el_stats __percpu *stats;
+	/* Ends with the number of its elements, which is written as often as @refs. */
+	struct rhashtable table;
+	refcount_t refs;
 	struct el_gate gate;
 	struct el_leases leases;
-	struct el_stats __percpu *stats;
-	refcount_t refs;
 	struct llist_head notices;
 	struct work_struct work;
 	struct user_namespace *ns;
