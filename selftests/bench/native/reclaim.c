@@ -42,6 +42,8 @@ static int reader_main(void *data)
 	struct el_entity *entity;
 	u64 last, now;
 
+	/* What it sees is not that others have their turn on this CPU. */
+	sched_set_fifo(current);
 	complete(&reader->started);
 	for (last = ktime_get_ns(); !READ_ONCE(reader->stop); last = now) {
 		entity = el_entity_find(reader->domain, reader->name.text,
@@ -83,12 +85,14 @@ static u64 reader_end(struct reader *reader)
  * struct subject - so many entities
  * @time: per entity
  * @gap: seen meanwhile
- * @control: seen in as much time in which this CPU spins
+ * @control: seen in as much time, before, in which the other CPU spins
+ * @last: nanoseconds that the last reclaim took
  */
 struct subject {
 	struct native_row time;
 	struct native_row gap;
 	struct native_row control;
+	u64 last;
 };
 
 static void spin(u64 duration)
@@ -99,23 +103,33 @@ static void spin(u64 duration)
 		cond_resched();
 }
 
+/* The control takes as long as the last reclaim took, and has nothing of it to free. */
 static void sample(struct subject *subject, struct reader *reader, u32 count)
 {
 	struct native_crowd *crowd = native_crowd(reader->domain, count);
 	u64 begin, time, gap;
 
-	if (!crowd || !reader_begin(reader))
+	if (!crowd)
 		return;
+	if (subject->last) {
+		if (!reader_begin(reader))
+			goto err;
+		spin(subject->last);
+		native_record(&subject->control, reader_end(reader), NSEC_PER_USEC);
+	}
+	if (!reader_begin(reader))
+		goto err;
 	begin = ktime_get_ns();
 	native_disperse(crowd);
 	time = ktime_get_ns() - begin;
 	gap = reader_end(reader);
 	native_record(&subject->time, time, count);
 	native_record(&subject->gap, gap, NSEC_PER_USEC);
-	if (!reader_begin(reader))
-		return;
-	spin(time);
-	native_record(&subject->control, reader_end(reader), NSEC_PER_USEC);
+	subject->last = time;
+	return;
+
+err:
+	native_disperse(crowd);
 }
 
 static const u32 sizes[] = { 10000, 100000, 1000000 };
