@@ -9,6 +9,7 @@
  */
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -516,6 +517,114 @@ TEST_F(entitylock, L2_gate_given_back)
 	close(seen);
 	close(behind);
 	close(gate);
+}
+
+/*
+ * A process is killed at the results of a verb that @start begins.  This one has @fd,
+ * too.
+ */
+static void kill_at_results(struct __test_metadata *_metadata,
+			    void (*start)(struct __test_metadata *_metadata, struct trap *trap,
+					  int fd),
+			    int fd)
+{
+	int stopped[2];
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(stopped));
+	pid = spawn();
+	if (!pid) {
+		struct trap trap;
+
+		start(_metadata, &trap, fd);
+		write(stopped[1], "", 1);
+		for (;;)
+			pause();
+	}
+	close(stopped[1]);
+	ASSERT_EQ(1, read(stopped[0], &byte, 1));
+	close(stopped[0]);
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(256 + SIGKILL, reap(pid));
+}
+
+static void start_lock(struct __test_metadata *_metadata, struct trap *trap, int token)
+{
+	trap_lock(_metadata, trap, token, 0, NOWAIT);
+}
+
+static void start_extend(struct __test_metadata *_metadata, struct trap *trap, int token)
+{
+	trap_extend(_metadata, trap, token, "b", 0, NOWAIT);
+}
+
+static void start_waiting_extend(struct __test_metadata *_metadata, struct trap *trap, int token)
+{
+	trap_extend(_metadata, trap, token, "b", ENTITYLOCK_ASYNC, FOREVER);
+}
+
+static void start_acquire(struct __test_metadata *_metadata, struct trap *trap, int domain)
+{
+	struct entitylock_acquire arg = {
+		.count = 1,
+		.entities = ptr(&trap->entity),
+		.entity_size = sizeof(trap->entity),
+	};
+
+	trap->entity = (struct entitylock_entity)X("a");
+	trap_call(_metadata, trap, domain, ENTITYLOCK_IOC_ACQUIRE, &arg, sizeof(arg));
+}
+
+/* L2, L9: killed before it was told: nobody holds it, and the token that others have is free. */
+TEST_F(entitylock, L2_killed_at_the_results_of_LOCK)
+{
+	int token = idle(self->domain, "a");
+
+	ASSERT_LE(0, token);
+	kill_at_results(_metadata, start_lock, token);
+	EXPECT_EQ(ENTITYLOCK_IDLE, token_state(token));
+	EXPECT_EQ(0, try_lock(self->domain, "a", EXCLUSIVE));
+	EXPECT_EQ(0, token_lock(token, 0, NOWAIT));
+	close(token);
+}
+
+/* L2, L9: the same of EXTEND: what was held before stays, with its number. */
+TEST_F(entitylock, L2_killed_at_the_results_of_EXTEND)
+{
+	int token = hold(self->domain, "a");
+	__u64 fence = token_fence(token);
+
+	ASSERT_LE(0, token);
+	kill_at_results(_metadata, start_extend, token);
+	EXPECT_EQ(ENTITYLOCK_HELD, token_state(token));
+	EXPECT_STREQ("a", token_names(token));
+	EXPECT_EQ(fence, token_fence(token));
+	EXPECT_EQ(0, try_lock(self->domain, "b", EXCLUSIVE));
+	close(token);
+}
+
+/* L2, L9: and of one that waits on: the wait ends. */
+TEST_F(entitylock, L2_killed_at_the_results_of_an_asynchronous_EXTEND)
+{
+	int token = hold(self->domain, "a"), busy = hold(self->domain, "b");
+
+	ASSERT_LE(0, token);
+	ASSERT_LE(0, busy);
+	kill_at_results(_metadata, start_waiting_extend, token);
+	EXPECT_EQ(ENTITYLOCK_HELD, token_state(token));
+	EXPECT_STREQ("a", token_names(token));
+	EXPECT_EQ(0, token_waiters(busy));
+	close(busy);
+	close(token);
+}
+
+/* L2, L9: of ACQUIRE: there is no token. */
+TEST_F(entitylock, L2_killed_at_the_results_of_ACQUIRE)
+{
+	kill_at_results(_metadata, start_acquire, self->domain);
+	EXPECT_EQ(0, try_lock(self->domain, "a", EXCLUSIVE));
+	EXPECT_EQ(0, live_entities(self->domain));
 }
 
 SELFTEST_MAIN
