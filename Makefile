@@ -146,7 +146,7 @@ build_torture = +flock $(O)/.lock $(MAKE) $(jobs) --no-print-directory -s -C sel
 
 torture: all
 	@$(build_torture)
-	@$(vm_run) --timeout $$(($(MINUTES) * 60 + 300)) -- selftests/torture.sh $(MINUTES) $(ARGS)
+	@$(vm_run) --timeout $$(($(MINUTES) * 75 + 600)) -- selftests/torture.sh $(MINUTES) $(ARGS)
 
 # Modules with a fault to order, which the torture must find, beside a sound one.
 torture-prove: all

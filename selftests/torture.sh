@@ -21,7 +21,8 @@ fi
 dir=$2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-passed=0 failed=0
+# shellcheck source=selftests/result.sh
+. "$here/result.sh"
 
 # run MODULE SECONDS [OPTION ...]: load it, torture it for so long at most, unload it
 run()
@@ -32,19 +33,6 @@ run()
 	status=0
 	"$torture" --seconds "$seconds" "$@" > "$log" 2>&1 || status=$?
 	rmmod entitylock
-}
-
-# result TEST OK: OK is 0 or not
-result()
-{
-	if [ "$2" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok $((passed + failed)) $1"
-	else
-		failed=$((failed + 1))
-		sed 's/^/# /' "$log"
-		echo "not ok $((passed + failed)) $1"
-	fi
 }
 
 # finds FAULT CHECK [OPTION ...]: the check fails that is there for it

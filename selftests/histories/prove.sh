@@ -13,20 +13,9 @@ check=$1 history=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-passed=0 failed=0
-
-# result NAME OK: OK is 0 or not
-result()
-{
-	if [ "$2" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok $((passed + failed)) $1"
-	else
-		failed=$((failed + 1))
-		sed 's/^/# /' "$dir/out"
-		echo "not ok $((passed + failed)) $1"
-	fi
-}
+log=$dir/out
+# shellcheck source=selftests/result.sh
+. "$here/../result.sh"
 
 # finds NAME RULE [LINE ...]: of the history in $dir/history
 finds()
@@ -34,15 +23,15 @@ finds()
 	name=$1 rule=$2
 	shift 2
 	status=0 missed=0
-	"$check" "$dir/history" > "$dir/out" 2>&1 || status=$?
+	"$check" "$dir/history" > "$log" 2>&1 || status=$?
 	if [ "$rule" = sound ]; then
 		result "$name" $status
 		return
 	fi
-	[ $status = 1 ] && grep -q "^not ok [0-9]* $rule " "$dir/out" || missed=1
+	[ $status = 1 ] && grep -q "^not ok [0-9]* $rule " "$log" || missed=1
 	# The calls below the rule's violations.
 	awk -v rule="# $rule:" '/^#/ && $0 !~ /^#  / { on = index($0, rule) == 1 } on' \
-		"$dir/out" > "$dir/named"
+		"$log" > "$dir/named"
 	for line; do
 		grep -q "^#   line $line: " "$dir/named" || missed=1
 	done
@@ -62,20 +51,20 @@ rules=
 if [ -n "$history" ]; then
 	cp "$history" "$dir/history"
 	finds the_recorded_history_is_sound sound
-	cat "$dir/out"
-	rules=$(sed -n 's/^\(not \)\{0,1\}ok [0-9]* \([^ ]*\) .*/\2/p' "$dir/out")
+	cat "$log"
+	rules=$(sed -n 's/^\(not \)\{0,1\}ok [0-9]* \([^ ]*\) .*/\2/p' "$log")
 	missed=0
-	! grep 'looked at 0,' "$dir/out" || missed=1
+	! grep 'looked at 0,' "$log" || missed=1
 	result the_recorded_history_has_something_for_each_rule $missed
 fi
 for rule in $rules; do
 	for nth in 0 1 7 20; do
 		if ! "$check" --break "$rule" --nth $nth "$history" > "$dir/history" \
-			2> "$dir/out"; then
+			2> "$log"; then
 			result "a_recorded_history_with_${rule}_broken_$nth" 1
 			continue
 		fi
-		lines=$(sed 's/.*: lines //' "$dir/out")
+		lines=$(sed 's/.*: lines //' "$log")
 		# shellcheck disable=SC2086  # two lines
 		finds "a_recorded_history_with_${rule}_broken_$nth" "$rule" $lines
 	done
