@@ -72,6 +72,8 @@ END {
 	printf "\n%d of the ratios with an aim missed\n", missed
 }' "$csv" "$here/targets"
 
+# What there is no time of is not drawn.
+grep -q ',ns,' "$csv" || exit 0
 name=$(basename "$base")
 gnuplot -e "csv='$csv'; svg='$base.svg'; kernel='$name'" "$here/plot.gp"
 gnuplot -e "csv='$csv'; svg='$base-growth.svg'; kernel='$name'" "$here/growth.gp"
