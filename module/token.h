@@ -114,6 +114,8 @@ struct el_waiter {
  * @attempt: number of the attempt; written under @mutex, before others can see
  *	that the token is PENDING.
  * @granted: number of the attempt that brought @fence; @lock.
+ * @reserved: marks that its robust holds may leave; @mutex, and the lock of the
+ *	entity, or the gate, whose hold ends.
  * @fence: number of the last grant, 0 if there was none.
  * @floor: what the next grant's number must exceed: those of its own grants, also
  *	of one that was taken back, and what the entities taken so far tell.
@@ -125,7 +127,9 @@ struct el_waiter {
  * @hold: the hold on the first entity that ACQUIRE named.
  * @domain: constant; a reference.
  * @waiter: the verb that blocks, if one does.
- * @lease: what a lease needs, made with the first one; @mutex and @lock.
+ * @since: jiffies when @state last changed.
+ * @queued: when the attempt began to wait, by the monotonic clock, 0 = it does
+ *	not; @lock.
  * @lease_len: nanoseconds of the lease, of this or the next grant, 0 = none;
  *	@mutex.
  * @lease_end: when it ends, by the clock that counts suspend; 0 = there is none;
@@ -133,10 +137,9 @@ struct el_waiter {
  * @parking: the place of a parked token; @mutex.
  * @parked: it has one, so its lease neither ends with what it holds nor begins
  *	with a grant; @lock.
- * @user: who is charged for @reserved; constant once set; a reference; @mutex.
- * @reserved: marks that its robust holds may leave; @mutex, and the lock of the
- *	entity, or the gate, whose hold ends.
  * @alarm: end of the wait of an asynchronous attempt, see wait.c; @mutex.
+ * @lease: what a lease needs, made with the first one; @mutex and @lock.
+ * @user: who is charged for @reserved; constant once set; a reference; @mutex.
  * @wait: those who poll.
  * @gate_link: in the gate's queue; gate's lock.  Whoever queues there has no hold
  *	in any list, so it has the place of @hold's link.
@@ -147,9 +150,6 @@ struct el_waiter {
  * @owner: thread group that made the token, or labelled it last; a reference.
  * @comm: name of its leader then.
  * @label: what it is, or NULL.
- * @since: jiffies when @state last changed.
- * @queued: when the attempt began to wait, by the monotonic clock, 0 = it does
- *	not; @lock.
  *
  * What comes before @count is constructed once, and as it was when the token ends.
  *
@@ -188,6 +188,7 @@ struct el_token {
 	s16 error;
 	u32 attempt;
 	u32 granted;
+	atomic_t reserved;
 	u64 fence;
 	u64 floor;
 	struct el_hold **set;
@@ -198,20 +199,27 @@ struct el_token {
 	};
 	struct el_domain *domain;
 	struct el_waiter *waiter;
-	struct el_lease *lease;
+	u64 since;
+	u64 queued;
 	u64 lease_len;
 	u64 lease_end;
 	struct el_parking *parking;
-	struct el_user *user;
-	atomic_t reserved;
 	struct el_alarm *alarm;
+
+	/* Neither read nor written by a plain LOCK and UNLOCK. */
+	struct el_lease *lease;
+	struct el_user *user;
 	u64 id;
 	struct pid *owner;
 	char comm[TASK_COMM_LEN];
 	struct el_label *label;
-	u64 since;
-	u64 queued;
 };
+
+/*
+ * The next one in memory may begin in the cache line in which this one ends: two that have
+ * nothing to do with each other shall not write the same one.
+ */
+static_assert(sizeof(struct el_token) - offsetof(struct el_token, lease) >= 64 - 8);
 
 static_assert(offsetof(struct el_token, gate_link) == offsetof(struct el_token, hold.link));
 

@@ -24,6 +24,7 @@
 #define CHUNKS		200	/* that count in a round */
 #define MOST_CHUNKS	20000	/* after which a round is given up */
 #define ROUNDS		21
+#define NEIGHBOURS	64	/* of which two are taken */
 
 struct pair;
 
@@ -153,6 +154,18 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+static int compare_address(const void *a, const void *b)
+{
+	const struct el_token *const *x = a, *const *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static uintptr_t distance(struct el_token **pair)
+{
+	return (uintptr_t)pair[1] - (uintptr_t)pair[0];
+}
+
 /* Median time of a chunk with so many CPUs, 0 if there was none that counts. */
 static u64 median_of(struct pair *pair, const struct work *work, int cpus)
 {
@@ -203,6 +216,35 @@ static u32 times_of(struct pair *pair, const struct work *work)
 	return pair->times;
 }
 
+/*
+ * Two tokens that are as near to each other in memory as any: what they write shares
+ * a cache line if it ever does.
+ */
+static bool take_neighbours(struct pair *pair, struct el_domain *domain)
+{
+	struct el_token *tokens[NEIGHBOURS] = { };
+	struct native_name name;
+	int i, first = 0;
+
+	for (i = 0; i < NEIGHBOURS; i++) {
+		native_name(&name, i);
+		tokens[i] = native_token(domain, &name);
+		if (!tokens[i])
+			goto out;
+	}
+	sort(tokens, NEIGHBOURS, sizeof(*tokens), compare_address, NULL);
+	for (i = 1; i < NEIGHBOURS - 1; i++)
+		if (distance(&tokens[i]) < distance(&tokens[first]))
+			first = i;
+	for (i = 0; i < 2; i++)
+		swap(pair->sides[i].token, tokens[first + i]);
+out:
+	for (i = 0; i < NEIGHBOURS; i++)
+		if (tokens[i])
+			native_end(tokens[i]);
+	return pair->sides[1].token;
+}
+
 static bool begin_pair(struct pair *pair)
 {
 	struct el_domain *domain = native_domain();
@@ -213,13 +255,9 @@ static bool begin_pair(struct pair *pair)
 	for (side = pair->sides; side < pair->sides + 2; side++) {
 		side->pair = pair;
 		side->domain = domain;
-		native_name(&side->name, side - pair->sides);
-		side->token = native_token(domain, &side->name);
-		native_name(&side->name, 2 + (side - pair->sides));
-		if (!side->token)
-			return false;
+		native_name(&side->name, NEIGHBOURS + (side - pair->sides));
 	}
-	return true;
+	return take_neighbours(pair, domain);
 }
 
 static void end_pair(struct pair *pair)
